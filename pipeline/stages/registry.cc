@@ -1,0 +1,41 @@
+#include <algorithm>
+#include <array>
+
+#include <echopipe/pipeline/stages/stage.h>
+#include <echopipe/proto/pipeline.pb.h>
+
+namespace echopipe::internal {
+
+extern const StageType kBatchStage;
+extern const StageType kCenterCropStage;
+extern const StageType kDecodeStage;
+extern const StageType kEchoStage;
+extern const StageType kFilterStage;
+extern const StageType kMapStage;
+extern const StageType kNormalizeStage;
+extern const StageType kRandomCropStage;
+extern const StageType kRandomFlipStage;
+extern const StageType kRandomResizedCropStage;
+extern const StageType kResizeStage;
+
+std::span<const StageType* const> StageTypes() {
+  static constexpr std::array kTypes{&kBatchStage,      &kCenterCropStage,
+                                     &kDecodeStage,     &kEchoStage,
+                                     &kFilterStage,     &kMapStage,
+                                     &kNormalizeStage,  &kRandomCropStage,
+                                     &kRandomFlipStage, &kRandomResizedCropStage,
+                                     &kResizeStage};
+  return kTypes;
+}
+
+const StageType* FindStageType(const proto::Stage& message) {
+  const google::protobuf::OneofDescriptor* kinds = proto::Stage::descriptor()->oneof_decl(0);
+  const google::protobuf::FieldDescriptor* field =
+      message.GetReflection()->GetOneofFieldDescriptor(message, kinds);
+  if (field == nullptr) return nullptr;
+  const auto types = StageTypes();
+  const auto found = std::ranges::find(types, std::string_view(field->name()), &StageType::name);
+  return found == types.end() ? nullptr : *found;
+}
+
+}  // namespace echopipe::internal

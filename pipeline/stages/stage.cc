@@ -1,0 +1,30 @@
+#include <utility>
+
+#include <echopipe/base/error.h>
+#include <echopipe/pipeline/stages/stage.h>
+
+namespace echopipe::internal {
+
+void ThrowInvalidField(std::string_view field, std::string_view what, std::string got,
+                       std::string wanted) {
+  throw Error({.code = ErrorCode::kInvalidArgument,
+               .what = std::string(what),
+               .where = std::string(field),
+               .got = std::move(got),
+               .wanted = std::move(wanted)});
+}
+
+const Tensor& GetPixels(const Example& example, std::string_view feature) {
+  const Tensor& tensor = example.Get(feature);
+  const Shape& shape = tensor.shape();
+  if (tensor.dtype() != DType::kUint8 || shape.rank() != 3 || (shape[2] != 1 && shape[2] != 3)) {
+    throw Error({.code = ErrorCode::kInvalidArgument,
+                 .what = "the feature is not a picture (is it decoded, and not yet normalized?)",
+                 .where = std::string(feature),
+                 .got = std::string(ToString(tensor.dtype())) + " " + shape.ToString(),
+                 .wanted = "uint8 [H, W, 1 or 3]"});
+  }
+  return tensor;
+}
+
+}  // namespace echopipe::internal
