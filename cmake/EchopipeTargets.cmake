@@ -2,6 +2,10 @@
 function(echopipe_developer_options target)
   if(ECHOPIPE_DEVELOPER)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # g++ 12 warns of std::string's own copies (its bug 105651).
+      target_compile_options(${target} PRIVATE -Wno-restrict)
+    endif()
   endif()
   if(ECHOPIPE_SANITIZE)
     # oneTBB has a bad downcast of its own, which -fsanitize=vptr reports.

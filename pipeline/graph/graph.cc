@@ -15,12 +15,25 @@ namespace {
 // Items per thread that may be between two joints, so that no thread waits for a credit.
 constexpr uint64_t kItemsPerThread = 4;
 
+// By default oneTBB has a worker less than there are CPUs, as it counts on the calling thread; but
+// a pipeline's caller is busy elsewhere. Of all controls alive the least counts, so that this takes
+// nothing from the program's own.
+constexpr size_t kMoreThanEnough = 1024;
+
 int ThreadsFor(const RuntimeOptions& options) {
   const int wanted = options.threads > 0 ? options.threads : AvailableCpus();
   // oneTBB complains on stderr about an arena larger than it may fill.
-  const auto allowed = static_cast<int>(
-      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
-  return std::clamp(wanted, 1, std::max(allowed, 1));
+  const auto workers = static_cast<int>(tbb::global_control::active_value(
+                           tbb::global_control::max_allowed_parallelism)) -
+                       1;
+  return std::clamp(wanted, 1, std::max(workers, 1));
+}
+
+// Without any worker allowed, the one slot is the caller's, and oneTBB lends a worker for what is
+// enqueued.
+unsigned ReservedSlots() {
+  return tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism) == 1 ? 1
+                                                                                              : 0;
 }
 
 bool FailsOnBad(const proto::PipelineSpec& spec) {
@@ -34,10 +47,11 @@ Graph::Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::share
     : spec_(spec.message()),
       options_(options),
       clock_(std::move(clock)),
+      worker_limit_(tbb::global_control::max_allowed_parallelism, kMoreThanEnough),
       threads_(ThreadsFor(options)),
       opened_(clock_->Now()),
       bad_examples_(spec_.bad_examples(), options.log),
-      arena_(threads_, 0) {
+      arena_(threads_, ReservedSlots()) {
   // The graph works in the arena it is made in. Several threads may wait for it at once.
   arena_.execute([&] {
     context_.emplace(
@@ -186,9 +200,9 @@ void Graph::Fill(const Message& message, FillNode::output_ports_type& ports) {
   }
   if (!builder->ReleaseOne()) return;
   auto item = std::make_shared<Item>();
-  item->batch = builder->Finish();
   item->stream_epoch = builder->epoch();
   item->ends_epoch = builder->ends_epoch();
+  item->batch = builder->Finish();
   Message whole = Message::Of(std::move(item));
   whole.sequence = builder->sequence();
   std::get<0>(ports).try_put(std::move(whole));

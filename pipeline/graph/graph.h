@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <tbb/flow_graph.h>
+#include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
 #include <echopipe/base/buffer.h>
@@ -81,6 +82,7 @@ class Graph {
   const proto::PipelineSpec spec_;
   const RuntimeOptions options_;
   const std::shared_ptr<Clock> clock_;
+  const tbb::global_control worker_limit_;
   const int threads_;
   const Clock::Time opened_;
   BufferPool pool_;
