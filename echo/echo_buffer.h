@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <echopipe/echo/echo_order.h>
+
+namespace echopipe {
+
+/// One use of an item.
+template <class T>
+struct Use {
+  std::shared_ptr<const T> item;
+  uint32_t use = 0;   ///< 0 is the fresh one
+  uint64_t draw = 0;  ///< the how-manieth of the echo point, from 0
+  uint64_t age = 0;   ///< draws since its fresh use
+};
+
+/// Repeats items: emits each one `factor` times, drawn at random from a window.
+///
+///     a b c d ...  -->  [ shuffle buffer of 3 ]  -->  b a c b a d c d ...
+///
+/// Order      A function of the seed and the input order alone (EchoOrder says which).
+/// Buffering  At most `shuffle_buffer` distinct items.
+/// Sharing    Uses of one item alias one immutable object.
+/// End        Close() lets the buffer drain; no use is lost.
+/// Threads    None: one caller at a time.
+/// Cost       O(1) per call; no allocation once the buffer has filled.
+template <class T>
+class EchoBuffer {
+ public:
+  explicit EchoBuffer(const EchoOptions& options) : order_(options) {}
+  /// Goes on from a state; `items` are its residents, the drawable first, then the blocked.
+  EchoBuffer(const EchoOptions& options, const EchoState& state,
+             std::vector<std::shared_ptr<const T>> items)
+      : EchoBuffer(options, state, std::move(items), {}) {}
+
+  /// True while another fresh item may (and must) be offered before the next draw.
+  bool HasRoom() const { return order_.HasRoom(); }
+  /// Takes the next fresh item. Precondition: HasRoom().
+  void Offer(std::shared_ptr<const T> item) {
+    const size_t slot = order_.Offer();
+    if (slot >= items_.size()) items_.resize(slot + 1);
+    items_[slot] = std::move(item);
+  }
+  /// No fresh item will follow, or none until Reopen().
+  void Close() { order_.Close(); }
+  /// Fresh items follow again. Precondition: closed and drained.
+  void Reopen() { order_.Reopen(); }
+  /// The next use, or nothing when a fresh item is needed first or all are used up.
+  std::optional<Use<T>> Draw() {
+    const std::optional<EchoOrder::Pick> pick = order_.Draw();
+    if (!pick) return std::nullopt;
+    std::shared_ptr<const T>& item = items_[pick->slot];
+    return Use<T>{.item = pick->last ? std::move(item) : item,
+                  .use = pick->use,
+                  .draw = pick->draw,
+                  .age = pick->age};
+  }
+  /// Counters and the rest of what the order tells about itself.
+  const EchoOrder& order() const { return order_; }
+  /// Identities and counters alone: enough to go on from here.
+  EchoState State() const { return order_.State(); }
+
+ private:
+  EchoBuffer(const EchoOptions& options, const EchoState& state,
+             std::vector<std::shared_ptr<const T>> items, std::vector<EchoOrder::Slot> slots)
+      : order_(options, state, &slots), items_(slots.size()) {
+    for (size_t i = 0; i < slots.size(); ++i) items_[slots[i]] = std::move(items.at(i));
+  }
+
+  EchoOrder order_;
+  std::vector<std::shared_ptr<const T>> items_;  // by slot
+};
+
+}  // namespace echopipe
