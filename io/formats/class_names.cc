@@ -1,6 +1,3 @@
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -11,6 +8,9 @@
 #include <system_error>
 #include <unordered_set>
 #include <utility>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <echopipe/base/error.h>
 #include <echopipe/io/formats/class_names.h>
@@ -68,7 +68,8 @@ std::vector<std::string> SplitLines(const std::string& path, std::string_view te
 // A file of a name that nobody else uses, beside `path`.
 class NewFile {
  public:
-  explicit NewFile(const std::string& path) : path_(path + ".XXXXXX"), fd_(::mkstemp(path_.data())) {
+  explicit NewFile(const std::string& path)
+      : path_(path + ".XXXXXX"), fd_(::mkstemp(path_.data())) {
     if (fd_ < 0) ThrowErrno(path, "cannot write the classes file");
   }
   ~NewFile() {

@@ -48,7 +48,9 @@ std::string_view FolderListing::Name(uint64_t i) const {
   return std::string_view(names_).substr(begins_[i], end - begins_[i]);
 }
 
-std::string FolderListing::Key(uint64_t i) const { return GroupOf(i).folder + std::string(Name(i)); }
+std::string FolderListing::Key(uint64_t i) const {
+  return GroupOf(i).folder + std::string(Name(i));
+}
 
 std::string FolderListing::Path(uint64_t i) const { return WithSlash(Root(i)) + Key(i); }
 
@@ -191,8 +193,8 @@ class FolderLister {
                    .got = folder});
     }
     for (FolderListing::Group& group : listing_.groups_) {
-      group.label = labels.find(std::string_view(group.folder).substr(0, group.folder.size() - 1))
-                        ->second;
+      group.label =
+          labels.find(std::string_view(group.folder).substr(0, group.folder.size() - 1))->second;
     }
     listing_.classes_ = *std::move(names);
     if (!found && !classes_file.empty()) WriteClassNames(classes_file, listing_.classes_);
