@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include <echopipe/base/error.h>
 #include <echopipe/echo/echo_order.h>
 
 namespace echopipe {
@@ -29,15 +31,23 @@ struct Use {
 /// Sharing    Uses of one item alias one immutable object.
 /// End        Close() lets the buffer drain; no use is lost.
 /// Threads    None: one caller at a time.
-/// Cost       O(1) per call; no allocation once the buffer has filled.
+/// Cost       O(1) per call, amortised after Close(); no allocation once the buffer has filled.
 template <class T>
 class EchoBuffer {
  public:
   explicit EchoBuffer(const EchoOptions& options) : order_(options) {}
   /// Goes on from a state; `items` are its residents, the drawable first, then the blocked.
+  /// Throws kInvalidArgument if the state is impossible or not of so many items.
   EchoBuffer(const EchoOptions& options, const EchoState& state,
              std::vector<std::shared_ptr<const T>> items)
-      : EchoBuffer(options, state, std::move(items), {}) {}
+      : order_(options, state), items_(std::move(items)) {
+    if (items_.size() == order_.residents()) return;
+    throw Error({.code = ErrorCode::kInvalidArgument,
+                 .what = "items that are not the residents",
+                 .where = "state of an echo point",
+                 .got = std::to_string(items_.size()),
+                 .wanted = std::to_string(order_.residents())});
+  }
 
   /// True while another fresh item may (and must) be offered before the next draw.
   bool HasRoom() const { return order_.HasRoom(); }
@@ -47,7 +57,8 @@ class EchoBuffer {
     if (slot >= items_.size()) items_.resize(slot + 1);
     items_[slot] = std::move(item);
   }
-  /// No fresh item will follow, or none until Reopen().
+  /// No fresh item will follow, or none until Reopen(). To be called when HasRoom(), as Offer():
+  /// the order depends on after which draw it comes.
   void Close() { order_.Close(); }
   /// Fresh items follow again. Precondition: closed and drained.
   void Reopen() { order_.Reopen(); }
@@ -67,12 +78,6 @@ class EchoBuffer {
   EchoState State() const { return order_.State(); }
 
  private:
-  EchoBuffer(const EchoOptions& options, const EchoState& state,
-             std::vector<std::shared_ptr<const T>> items, std::vector<EchoOrder::Slot> slots)
-      : order_(options, state, &slots), items_(slots.size()) {
-    for (size_t i = 0; i < slots.size(); ++i) items_[slots[i]] = std::move(items.at(i));
-  }
-
   EchoOrder order_;
   std::vector<std::shared_ptr<const T>> items_;  // by slot
 };

@@ -1,3 +1,5 @@
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <string>
 
@@ -5,6 +7,15 @@
 #include <echopipe/echo/echo_factor.h>
 
 namespace echopipe {
+namespace {
+
+// All the places there are, unlike std::to_string.
+std::string ToText(double value) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.begin(), text.end(), value).ptr};
+}
+
+}  // namespace
 
 EchoFactor::EchoFactor(double factor) {
   const double scaled = factor * kUnit;
@@ -13,7 +24,7 @@ EchoFactor::EchoFactor(double factor) {
     throw Error({.code = ErrorCode::kInvalidArgument,
                  .what = "not an echo factor",
                  .where = "echo.factor",
-                 .got = std::to_string(factor),
+                 .got = ToText(factor),
                  .wanted = "a decimal from 1 to 1000 with at most six places"});
   }
   millionths_ = std::llround(scaled);

@@ -1,97 +1,49 @@
 #include <algorithm>
 #include <bit>
-#include <string>
 
-#include <echopipe/base/error.h>
 #include <echopipe/echo/echo_order.h>
 
 namespace echopipe {
-namespace {
-
-constexpr uint64_t kMaxBuffer = uint64_t{1} << 31;
-// Draws for each item that the fill target grows by.
-constexpr uint64_t kDrawsPerFill = 16;
-
-void Require(bool condition, const char* where, uint64_t got, const std::string& wanted) {
-  if (condition) return;
-  throw Error({.code = ErrorCode::kInvalidArgument,
-               .what = "out of range",
-               .where = where,
-               .got = std::to_string(got),
-               .wanted = wanted});
-}
-
-void RequirePossible(bool condition, const char* what) {
-  if (condition) return;
-  throw Error(
-      {.code = ErrorCode::kInvalidArgument, .what = what, .where = "state of an echo point"});
-}
-
-}  // namespace
-
-void EchoOptions::Validate() const {
-  Require(shuffle_buffer >= 1 && shuffle_buffer <= kMaxBuffer, "echo.shuffle_buffer",
-          shuffle_buffer, "1 to 2^31");
-  Require(spacing <= shuffle_buffer, "echo.spacing", spacing,
-          "at most the shuffle buffer's " + std::to_string(shuffle_buffer));
-  Require(!grouped || spacing == 0, "echo.spacing", spacing, "0 with grouped");
-}
 
 EchoOrder::EchoOrder(const EchoOptions& options)
     : options_(options),
-      key_(
-          HashToKey(std::array<uint64_t, 3>{0x6563686f /* "echo" */, options.seed, options.point})),
-      by_uses_(options.factor.MaxUses() + 1),
-      used_levels_(by_uses_.size() / 64 + 1) {
+      random_(options.seed, options.point),
+      levels_(options.factor.MaxUses() + 1),
+      waiting_levels_(levels_.size() / 64 + 1) {
   options_.Validate();
 }
 
-EchoOrder::EchoOrder(const EchoOptions& options, const EchoState& state, std::vector<Slot>* slots)
-    : EchoOrder(options) {
-  RequirePossible(state.drawable.size() + state.blocked.size() <= options.shuffle_buffer,
-                  "more residents than the shuffle buffer holds");
-  RequirePossible(state.share_remainder < EchoFactor::kUnit, "share out of range");
-  RequirePossible(state.blocked.size() <= options.spacing, "more blocked than the spacing");
-  RequirePossible(!state.in_group || (options.grouped && !state.drawable.empty()),
-                  "a group without its item");
+EchoOrder::EchoOrder(const EchoOptions& options, const EchoState& state) : EchoOrder(options) {
+  state.Validate(options);
   admitted_ = state.admitted;
   draws_ = state.draws;
   exceptions_ = state.exceptions;
   share_remainder_ = state.share_remainder;
   closed_ = state.closed;
-  const auto place = [&](const EchoState::Resident& resident) {
-    RequirePossible(resident.uses_left >= 1 && resident.uses_left < by_uses_.size(),
-                    "uses out of range");
-    RequirePossible(resident.item < admitted_ && resident.last_draw <= draws_, "item out of range");
+  const auto place = [this](const EchoState::Resident& resident) {
     const Slot slot = NewSlot();
     slots_[slot] = resident;
-    slots->push_back(slot);
     return slot;
   };
-  for (const EchoState::Resident& resident : state.drawable) MakeDrawable(place(resident));
-  for (const EchoState::Resident& resident : state.blocked) {
+  for (const EchoState::Resident& resident : state.drawable) {
     const Slot slot = place(resident);
-    blocked_.resize(options_.spacing);
-    blocked_[blocked_count_++] = slot;
+    if (state.in_group && !group_) {
+      group_ = slot;
+    } else {
+      MakeDrawable(slot);
+    }
   }
-  if (state.in_group) {
-    group_ = slots->front();
-    const uint32_t uses_left = slots_[*group_].uses_left;
-    std::vector<Slot>& level = closed_ ? by_uses_[uses_left] : drawable_;
-    level.erase(level.begin());
-    if (closed_ && level.empty()) used_levels_[uses_left / 64] &= ~(uint64_t{1} << uses_left % 64);
-  }
-}
-
-uint64_t EchoOrder::FillTarget() const {
-  return std::min(options_.shuffle_buffer,
-                  std::max(options_.spacing, uint64_t{1}) + draws_ / kDrawsPerFill);
+  for (const EchoState::Resident& resident : state.blocked) Append(blocked_, place(resident));
 }
 
 EchoOrder::Slot EchoOrder::NewSlot() {
   ++residents_;
   if (free_.empty()) {
     slots_.emplace_back();
+    next_.push_back(kNone);
+    // All that may ever be needed for so many slots, so that nothing grows later.
+    drawable_.reserve(slots_.capacity());
+    free_.reserve(slots_.capacity());
     return static_cast<Slot>(slots_.size() - 1);
   }
   const Slot slot = free_.back();
@@ -109,73 +61,96 @@ EchoOrder::Slot EchoOrder::Offer() {
   return slot;
 }
 
+void EchoOrder::Append(Line& line, Slot slot) {
+  (line.empty() ? line.first : next_[line.last]) = slot;
+  next_[slot] = kNone;
+  line.last = slot;
+}
+
+// Precondition: the line is not empty.
+EchoOrder::Slot EchoOrder::TakeFirst(Line& line) {
+  const Slot slot = line.first;
+  line.first = next_[slot];
+  return slot;
+}
+
 void EchoOrder::MakeDrawable(Slot slot) {
-  if (!closed_) {
-    drawable_.push_back(slot);
-    return;
+  if (closed_) {
+    const uint32_t uses_left = slots_[slot].uses_left;
+    if (uses_left < TopUses()) return Wait(slot);
+    if (uses_left > TopUses()) levels_[uses_left].begin = drawable_.size();
   }
+  drawable_.push_back(slot);
+}
+
+void EchoOrder::Wait(Slot slot) {
   const uint32_t uses_left = slots_[slot].uses_left;
-  by_uses_[uses_left].push_back(slot);
-  used_levels_[uses_left / 64] |= uint64_t{1} << uses_left % 64;
+  Append(levels_[uses_left].waiting, slot);
+  waiting_levels_[uses_left / 64] |= uint64_t{1} << uses_left % 64;
+}
+
+// Once the top level is used up, those that waited at the next one join it.
+void EchoOrder::RaiseWaiting() {
+  const uint32_t uses_left = TopWaiting();
+  if (uses_left == 0 || uses_left < TopUses()) return;
+  Level& level = levels_[uses_left];
+  if (uses_left > TopUses()) level.begin = drawable_.size();
+  while (!level.waiting.empty()) drawable_.push_back(TakeFirst(level.waiting));
+  waiting_levels_[uses_left / 64] &= ~(uint64_t{1} << uses_left % 64);
+}
+
+// Uses left at the highest level of drawable_; 0 if it is empty.
+uint32_t EchoOrder::TopUses() const {
+  return drawable_.empty() ? 0 : slots_[drawable_.back()].uses_left;
+}
+
+// Uses left at the highest level where some wait; 0 if none do.
+uint32_t EchoOrder::TopWaiting() const {
+  size_t word = waiting_levels_.size() - 1;
+  while (word > 0 && waiting_levels_[word] == 0) --word;
+  const uint64_t bits = waiting_levels_[word];
+  return bits == 0 ? 0 : static_cast<uint32_t>(word * 64 + std::bit_width(bits) - 1);
 }
 
 void EchoOrder::Close() {
   if (closed_) return;
   closed_ = true;
-  for (const Slot slot : drawable_) MakeDrawable(slot);
+  for (const Slot slot : drawable_) Wait(slot);
   drawable_.clear();
+  RaiseWaiting();
 }
-
-void EchoOrder::Reopen() { closed_ = false; }
 
 // The item drawn at k - S may be drawn again at draw k.
 void EchoOrder::Unblock() {
-  while (blocked_count_ > 0) {
-    const Slot slot = blocked_[blocked_head_];
-    if (slots_[slot].last_draw + options_.spacing > draws_) return;
-    TakeLongestAgo();
-    MakeDrawable(slot);
+  while (!blocked_.empty() && slots_[blocked_.first].last_draw + options_.spacing <= draws_) {
+    MakeDrawable(TakeFirst(blocked_));
   }
-}
-
-EchoOrder::Slot EchoOrder::TakeLongestAgo() {
-  const Slot slot = blocked_[blocked_head_];
-  blocked_head_ = (blocked_head_ + 1) % blocked_.size();
-  --blocked_count_;
-  return slot;
-}
-
-// Precondition: some level is not empty.
-uint32_t EchoOrder::TopUses() const {
-  size_t word = used_levels_.size() - 1;
-  while (used_levels_[word] == 0) --word;
-  return static_cast<uint32_t>(word * 64 + std::bit_width(used_levels_[word]) - 1);
 }
 
 // Precondition: something may be drawn.
 EchoOrder::Slot EchoOrder::TakeDrawable() {
-  const uint32_t top = closed_ ? TopUses() : 0;
-  std::vector<Slot>& candidates = closed_ ? by_uses_[top] : drawable_;
-  const uint32_t index = RandomBelow(static_cast<uint32_t>(candidates.size()));
-  const Slot slot = candidates[index];
-  candidates[index] = candidates.back();
-  candidates.pop_back();
-  if (closed_ && candidates.empty()) used_levels_[top / 64] &= ~(uint64_t{1} << top % 64);
+  const size_t begin = closed_ ? levels_[TopUses()].begin : 0;
+  const size_t index =
+      begin + random_.Below(draws_, static_cast<uint32_t>(drawable_.size() - begin));
+  const Slot slot = drawable_[index];
+  drawable_[index] = drawable_.back();
+  drawable_.pop_back();
+  if (closed_ && drawable_.size() == begin) RaiseWaiting();
   return slot;
+}
+
+// Precondition: there is a resident.
+EchoOrder::Slot EchoOrder::NextSlot() {
+  if (group_) return *group_;
+  if (!drawable_.empty()) return TakeDrawable();
+  ++exceptions_;
+  return TakeFirst(blocked_);
 }
 
 std::optional<EchoOrder::Pick> EchoOrder::Draw() {
   if (HasRoom() || residents_ == 0) return std::nullopt;
   Unblock();
-  Slot slot = 0;
-  if (group_) {
-    slot = *group_;
-  } else if (residents_ > blocked_count_) {
-    slot = TakeDrawable();
-  } else {
-    slot = TakeLongestAgo();
-    ++exceptions_;
-  }
+  const Slot slot = NextSlot();
   EchoState::Resident& resident = slots_[slot];
   if (resident.uses == 0) resident.first_draw = draws_;
   resident.last_draw = draws_;
@@ -187,8 +162,14 @@ std::optional<EchoOrder::Pick> EchoOrder::Draw() {
                   .age = draws_ - resident.first_draw,
                   .last = resident.uses_left == 0};
   ++draws_;
+  PutBack(slot);
+  return pick;
+}
+
+// Where a slot goes that has just been drawn.
+void EchoOrder::PutBack(Slot slot) {
   group_.reset();
-  if (pick.last) {
+  if (slots_[slot].uses_left == 0) {
     free_.push_back(slot);
     --residents_;
   } else if (options_.grouped) {
@@ -196,32 +177,8 @@ std::optional<EchoOrder::Pick> EchoOrder::Draw() {
   } else if (options_.spacing == 0) {
     MakeDrawable(slot);
   } else {
-    if (blocked_.empty()) blocked_.resize(options_.spacing);
-    blocked_[(blocked_head_ + blocked_count_++) % blocked_.size()] = slot;
+    Append(blocked_, slot);
   }
-  return pick;
-}
-
-// Uniform over [0, n): Lemire's method on word k % 4 of block k / 4, then, in the rare case of a
-// rejection, on blocks of this draw's own.
-uint32_t EchoOrder::RandomBelow(uint32_t n) {
-  const auto block = [this](uint64_t number, uint32_t attempt) {
-    return Philox4x32({static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32), attempt,
-                       static_cast<uint32_t>(key_.high)},
-                      {static_cast<uint32_t>(key_.low), static_cast<uint32_t>(key_.low >> 32)});
-  };
-  if (block_number_ != draws_ / 4) {
-    block_number_ = draws_ / 4;
-    block_ = block(block_number_, 0);
-  }
-  uint64_t product = uint64_t{block_[draws_ % 4]} * n;
-  if (static_cast<uint32_t>(product) < n) {
-    const uint32_t threshold = -n % n;
-    for (uint32_t attempt = 1; static_cast<uint32_t>(product) < threshold; ++attempt) {
-      product = uint64_t{block(draws_, attempt)[0]} * n;
-    }
-  }
-  return static_cast<uint32_t>(product >> 32);
 }
 
 EchoState EchoOrder::State() const {
@@ -231,14 +188,18 @@ EchoState EchoOrder::State() const {
                   .share_remainder = share_remainder_,
                   .closed = closed_,
                   .in_group = group_.has_value()};
-  if (group_) state.drawable.push_back(slots_[*group_]);
+  const auto add = [this](const Line& line, std::vector<EchoState::Resident>& residents) {
+    for (Slot slot = line.first; slot != kNone; slot = next_[slot]) {
+      residents.push_back(slots_[slot]);
+    }
+  };
   for (const Slot slot : drawable_) state.drawable.push_back(slots_[slot]);
-  for (const std::vector<Slot>& level : by_uses_) {
-    for (const Slot slot : level) state.drawable.push_back(slots_[slot]);
+  if (closed_) {
+    for (const Level& level : levels_) add(level.waiting, state.drawable);
+    std::ranges::stable_sort(state.drawable, {}, &EchoState::Resident::uses_left);
   }
-  for (size_t i = 0; i < blocked_count_; ++i) {
-    state.blocked.push_back(slots_[blocked_[(blocked_head_ + i) % blocked_.size()]]);
-  }
+  if (group_) state.drawable.insert(state.drawable.begin(), slots_[*group_]);
+  add(blocked_, state.blocked);
   return state;
 }
 

@@ -1,18 +1,18 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include <echopipe/base/random.h>
+#include <echopipe/base/export.h>
+#include <echopipe/echo/draw_random.h>
 #include <echopipe/echo/echo_factor.h>
 
 namespace echopipe {
 
 /// What an echo point with a fixed factor is to do.
-struct EchoOptions {
+struct ECHOPIPE_EXPORT EchoOptions {
   EchoFactor factor{};
   uint64_t shuffle_buffer = 1;  ///< distinct items held: 1..2^31
   uint64_t spacing = 0;         ///< least draws between two draws of one item: <= shuffle_buffer
@@ -22,10 +22,12 @@ struct EchoOptions {
 
   /// Throws kInvalidArgument that names the setting.
   void Validate() const;
+  /// Residents that draw k waits for while the point is open: min(B, max(S, 1) + k / 16).
+  uint64_t FillTarget(uint64_t draw) const;
 };
 
 /// An echo point's identities and counters: enough to go on from here.
-struct EchoState {
+struct ECHOPIPE_EXPORT EchoState {
   struct Resident {
     uint64_t item = 0;  ///< the how-manieth admitted, from 0
     uint32_t uses = 0;  ///< so far
@@ -44,6 +46,9 @@ struct EchoState {
   std::vector<Resident> drawable = {};  ///< in the order that draws are counted in
   std::vector<Resident> blocked = {};   ///< by spacing, drawn longest ago first
   bool operator==(const EchoState&) const = default;
+
+  /// Throws kInvalidArgument that says what no run under these options could have left behind.
+  void Validate(const EchoOptions& options) const;
 };
 
 /// Which item an echo point uses next: the pure order, in terms of slots of its buffer.
@@ -58,10 +63,11 @@ struct EchoState {
 ///   closed  draw k is uniform over those of them with the most uses left, which keeps repeats
 ///           apart longest; if none may be drawn, the one drawn longest ago (an exception).
 ///
+/// "Uniform over" a list that grows at its end, and whose last takes the place of the one drawn.
 /// Random numbers are Philox(seed, point, k), one block for four draws, without bias.
 /// Threads: one caller at a time.
-/// Cost: O(1) per call; no allocation once the buffer has filled and been drained.
-class EchoOrder {
+/// Cost: O(1) per call, amortised after Close(); no allocation once the buffer has filled.
+class ECHOPIPE_EXPORT EchoOrder {
  public:
   using Slot = uint32_t;
 
@@ -75,16 +81,16 @@ class EchoOrder {
   };
 
   explicit EchoOrder(const EchoOptions& options);
-  /// Goes on from a state told by State(). `slots` receives a slot for each resident, the drawable
-  /// first. Throws kInvalidArgument if the state is impossible under these options.
-  EchoOrder(const EchoOptions& options, const EchoState& state, std::vector<Slot>* slots);
+  /// Goes on from a state told by State(). Its residents get the slots 0, 1, 2, ..., the drawable
+  /// first, then the blocked. Throws kInvalidArgument if the state is impossible.
+  EchoOrder(const EchoOptions& options, const EchoState& state);
 
-  bool HasRoom() const { return !closed_ && residents_ < FillTarget(); }
+  bool HasRoom() const { return !closed_ && residents_ < options_.FillTarget(draws_); }
   /// Admits the next item; its slot. Precondition: HasRoom().
   Slot Offer();
   void Close();
   /// Opens again after everything has been drawn. Precondition: closed and empty.
-  void Reopen();
+  void Reopen() { closed_ = false; }
   /// Nothing if an item is needed first (open) or all are used up (closed).
   std::optional<Pick> Draw();
 
@@ -98,25 +104,44 @@ class EchoOrder {
   EchoState State() const;
 
  private:
-  uint64_t FillTarget() const;
+  static constexpr Slot kNone = ~Slot{0};
+
+  /// Slots one behind another, linked through next_.
+  struct Line {
+    Slot first = kNone;
+    Slot last = kNone;
+    bool empty() const { return first == kNone; }
+  };
+  /// Closed: the drawable with the same uses left, from drawable_[begin] on, then those waiting.
+  struct Level {
+    size_t begin = 0;
+    Line waiting{};
+  };
+
   Slot NewSlot();
+  Slot NextSlot();
+  void PutBack(Slot slot);
   void Unblock();
   void MakeDrawable(Slot slot);
+  void Wait(Slot slot);
+  void RaiseWaiting();
   Slot TakeDrawable();
-  Slot TakeLongestAgo();
-  uint32_t RandomBelow(uint32_t n);
+  void Append(Line& line, Slot slot);
+  Slot TakeFirst(Line& line);
   uint32_t TopUses() const;
+  uint32_t TopWaiting() const;
 
   EchoOptions options_;
-  RandomKey key_;
+  DrawRandom random_;
   std::vector<EchoState::Resident> slots_;
+  std::vector<Slot> next_;  // by slot
   std::vector<Slot> free_;
-  std::vector<Slot> drawable_;              // open: all that may be drawn
-  std::vector<std::vector<Slot>> by_uses_;  // closed: the same, by uses left
-  std::vector<uint64_t> used_levels_;       // bit u: by_uses_[u] is not empty
-  std::vector<Slot> blocked_;               // ring, drawn longest ago first
-  size_t blocked_head_ = 0;
-  size_t blocked_count_ = 0;
+  // What may be drawn. Closed: by uses left, ascending, and draws are from the last level; what is
+  // under the top and not in here yet waits at its level.
+  std::vector<Slot> drawable_;
+  std::vector<Level> levels_;             // by uses left
+  std::vector<uint64_t> waiting_levels_;  // bit u: at levels_[u] some wait
+  Line blocked_;                          // by spacing, drawn longest ago first
   std::optional<Slot> group_;
   uint64_t residents_ = 0;
   uint64_t admitted_ = 0;
@@ -124,8 +149,6 @@ class EchoOrder {
   uint64_t exceptions_ = 0;
   uint64_t share_remainder_ = 0;
   bool closed_ = false;
-  std::array<uint32_t, 4> block_{};
-  uint64_t block_number_ = ~uint64_t{0};
 };
 
 }  // namespace echopipe

@@ -14,16 +14,24 @@ void ThrowInvalidField(std::string_view field, std::string_view what, std::strin
                .wanted = std::move(wanted)});
 }
 
+void CheckPixels(const Tensor& tensor, std::string_view feature) {
+  constexpr int64_t kMaxSide = int64_t{1} << 24;
+  const Shape& shape = tensor.shape();
+  const auto is_side = [](int64_t extent) { return extent >= 1 && extent <= kMaxSide; };
+  if (tensor.dtype() == DType::kUint8 && shape.rank() == 3 && is_side(shape[0]) &&
+      is_side(shape[1]) && (shape[2] == 1 || shape[2] == 3)) {
+    return;
+  }
+  throw Error({.code = ErrorCode::kInvalidArgument,
+               .what = "the feature is not a picture (is it decoded, and not yet normalized?)",
+               .where = std::string(feature),
+               .got = std::string(ToString(tensor.dtype())) + " " + shape.ToString(),
+               .wanted = "uint8 [H, W, 1 or 3]"});
+}
+
 const Tensor& GetPixels(const Example& example, std::string_view feature) {
   const Tensor& tensor = example.Get(feature);
-  const Shape& shape = tensor.shape();
-  if (tensor.dtype() != DType::kUint8 || shape.rank() != 3 || (shape[2] != 1 && shape[2] != 3)) {
-    throw Error({.code = ErrorCode::kInvalidArgument,
-                 .what = "the feature is not a picture (is it decoded, and not yet normalized?)",
-                 .where = std::string(feature),
-                 .got = std::string(ToString(tensor.dtype())) + " " + shape.ToString(),
-                 .wanted = "uint8 [H, W, 1 or 3]"});
-  }
+  CheckPixels(tensor, feature);
   return tensor;
 }
 

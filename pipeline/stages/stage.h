@@ -114,7 +114,10 @@ inline std::string FeatureOrImage(const std::string& feature) {
   return feature.empty() ? "image" : feature;
 }
 
-/// The feature as pixels [H, W, C] uint8, C in {1, 3}; throws kInvalidArgument if it is not.
+/// Throws kInvalidArgument that names the feature, unless the tensor is pixels: [H, W, C] uint8,
+/// H and W in [1, 2^24], C in {1, 3}.
+void CheckPixels(const Tensor& tensor, std::string_view feature);
+/// The feature, checked to be pixels.
 const Tensor& GetPixels(const Example& example, std::string_view feature);
 
 }  // namespace echopipe::internal

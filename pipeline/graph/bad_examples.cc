@@ -1,0 +1,58 @@
+#include <algorithm>
+#include <utility>
+
+#include <echopipe/base/error.h>
+#include <echopipe/pipeline/graph/bad_examples.h>
+
+namespace echopipe::internal {
+namespace {
+
+// Below so many records a fraction says little: one bad in three is not a third of the data.
+constexpr uint64_t kFewestRecords = 1000;
+
+}  // namespace
+
+BadExamples::BadExamples(const proto::BadExamples& policy, Log log)
+    : policy_(policy), log_(std::move(log)) {}
+
+void BadExamples::CountRecord(const Identity& identity) {
+  if (std::ranges::all_of(identity.uses(), [](uint32_t use) { return use == 0; })) ++records_;
+}
+
+void BadExamples::Add(const BadExample& bad) {
+  if (!seen_.insert(std::hash<std::string>()(bad.uri + '\0' + bad.key)).second) return;
+  {
+    MutexLock lock(mutex_);
+    ++count_;
+    if (named_.size() < kNamed) named_.push_back(bad);
+  }
+  const uint64_t count = seen_.size();
+  const std::string name = bad.key.empty() ? bad.uri : bad.uri + ": " + bad.key;
+  if (log_) log_("skipped " + name + ": " + bad.error.what());
+  const auto fail = [&](const std::string& wanted) {
+    throw Error({.code = ErrorCode::kLimitExceeded,
+                 .what = std::string("too many bad examples, the last: ") + bad.error.what(),
+                 .where = "bad_examples: " + name,
+                 .got = std::to_string(count) + " in " + std::to_string(records_) + " records",
+                 .wanted = wanted});
+  };
+  if (policy_.has_max_count() && count > policy_.max_count()) {
+    fail("at most " + std::to_string(policy_.max_count()));
+  }
+  const auto records = static_cast<double>(std::max(records_, kFewestRecords));
+  if (policy_.has_max_fraction() && static_cast<double>(count) > policy_.max_fraction() * records) {
+    fail("at most a fraction of " + std::to_string(policy_.max_fraction()));
+  }
+}
+
+uint64_t BadExamples::count() const {
+  MutexLock lock(mutex_);
+  return count_;
+}
+
+std::vector<BadExample> BadExamples::named() const {
+  MutexLock lock(mutex_);
+  return named_;
+}
+
+}  // namespace echopipe::internal

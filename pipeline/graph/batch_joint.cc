@@ -1,0 +1,110 @@
+#include <utility>
+
+#include <echopipe/base/error.h>
+#include <echopipe/pipeline/graph/batch_joint.h>
+
+namespace echopipe::internal {
+
+BatchJoint::BatchJoint(Options options, uint64_t window, const WritingStage* writer,
+                       BufferPool& pool, BatchBuilder::Allocator allocator,
+                       BadExamples* bad_examples)
+    : options_(std::move(options)),
+      ring_(window),
+      writer_(writer),
+      pool_(pool),
+      allocator_(std::move(allocator)),
+      bad_examples_(bad_examples) {}
+
+void BatchJoint::Receive(Message message, Outbox& outbox) {
+  if (message.kind == Message::Kind::kCredit) {
+    for (uint64_t i = 0; i < message.credit; ++i) {
+      outbox.Consumed(sizes_.front());
+      sizes_.pop_front();
+    }
+    return;
+  }
+  ring_.Put(std::move(message));
+  while (!ended_ && ring_.Front() != nullptr) Accept(ring_.Pop(), outbox);
+}
+
+void BatchJoint::Accept(Message message, Outbox& outbox) {
+  try {
+    if (message.kind == Message::Kind::kEnd) return End(std::move(message.error), outbox);
+    const bool ends_epoch = message.item->ends_epoch;
+    bad_examples_->CountRecord(message.item->identity);
+    if (message.item->example) {
+      Place(std::move(message.item), outbox);
+    } else {
+      outbox.Consumed(1);
+      if (message.item->bad) bad_examples_->Add(*message.item->bad);
+    }
+    if (ends_epoch) EndEpoch(outbox);
+  } catch (const Error& error) {
+    End(std::make_shared<Error>(error), outbox);
+  }
+}
+
+void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
+  if (!partial_) {
+    if (!options_.drop()) SendHeld(outbox);
+    partial_ =
+        std::make_shared<BatchBuilder>(options_.batch.size(), *item, writer_, pool_, allocator_);
+  }
+  partial_->Reserve(*item);
+  partial_->set_epoch(item->stream_epoch);
+  if (item->ends_epoch && options_.steps_per_epoch == 0) partial_->set_ends_epoch();
+  item->builder = partial_;
+  outbox.SendAs(0, Message::Of(std::move(item)));
+  if (partial_->size() < options_.batch.size()) return;
+  SendHeld(outbox);
+  held_ = std::move(partial_);
+  if (!options_.holds_batches()) SendHeld(outbox);
+}
+
+void BatchJoint::EndEpoch(Outbox& outbox) {
+  if (options_.steps_per_epoch > 0) return;
+  if (options_.across_epochs() || !options_.drop()) {
+    const std::shared_ptr<BatchBuilder>& last = partial_ ? partial_ : held_;
+    if (last) last->set_ends_epoch();
+  } else if (held_) {
+    held_->set_ends_epoch();
+  }
+  SendHeld(outbox);
+  if (!options_.across_epochs()) SendOrDropPartial(outbox);
+}
+
+void BatchJoint::End(std::shared_ptr<const Error> error, Outbox& outbox) {
+  ended_ = true;
+  SendHeld(outbox);
+  SendOrDropPartial(outbox);
+  outbox.SendAs(batches_, Message::End(std::move(error)));
+}
+
+void BatchJoint::SendHeld(Outbox& outbox) {
+  if (held_) SendBatch(std::exchange(held_, nullptr), outbox);
+}
+
+void BatchJoint::SendOrDropPartial(Outbox& outbox) {
+  const std::shared_ptr<BatchBuilder> partial = std::exchange(partial_, nullptr);
+  if (!partial) return;
+  if (options_.drop()) {
+    outbox.Consumed(partial->size());
+  } else {
+    SendBatch(partial, outbox);
+  }
+}
+
+void BatchJoint::SendBatch(std::shared_ptr<BatchBuilder> builder, Outbox& outbox) {
+  builder->Seal(batches_++);
+  if (options_.steps_per_epoch > 0 && batches_ % options_.steps_per_epoch == 0) {
+    builder->set_ends_epoch();
+  }
+  sizes_.push_back(builder->size());
+  auto item = std::make_shared<Item>();
+  item->stream_epoch = builder->epoch();
+  item->ends_epoch = builder->ends_epoch();
+  item->builder = std::move(builder);
+  outbox.SendAs(batches_ - 1, Message::Of(std::move(item)));
+}
+
+}  // namespace echopipe::internal

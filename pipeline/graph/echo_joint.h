@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include <echopipe/base/clock.h>
+#include <echopipe/echo/echo_buffer.h>
+#include <echopipe/pipeline/graph/joint.h>
+#include <echopipe/pipeline/graph/plan.h>
+
+namespace echopipe::internal {
+
+/// An echo point: an echo buffer between items from upstream and credits from downstream.
+///
+/// Which of the two it waits for follows from the buffer's state alone, so that timing decides
+/// when an item goes out, never which. The end, with or without an error, is sent on after all that
+/// was admitted.
+class EchoJoint final : public Joint {
+ public:
+  /// Items that may be on the edges around it.
+  struct Windows {
+    uint64_t upstream = 1;
+    uint64_t downstream = 1;
+    /// So many items waiting here are all that upstream can do; at most `upstream`.
+    uint64_t upstream_full = 1;
+  };
+
+  /// `admit` is called for each item admitted and may throw (a memory cap). `stalls` holds while
+  /// the consumer waits.
+  EchoJoint(const EchoPoint& point, Windows windows, const Clock& clock, const Timer& stalls,
+            std::function<void(const EchoJoint&)> admit);
+
+  void Receive(Message message, Outbox& outbox) override;
+
+  // From any thread.
+  const Window& window() const { return window_; }
+  uint64_t residents() const { return residents_; }
+  uint64_t shuffle_buffer() const { return point_.options.shuffle_buffer; }
+  const std::string& position() const { return point_.position; }
+  EchoPointStats Stats(Clock::Time now) const;
+
+ private:
+  void Advance(Outbox& outbox);
+  void Admit(std::shared_ptr<Item> item, Outbox& outbox);
+  void Draw(Outbox& outbox);
+
+  EchoPoint point_;
+  uint64_t upstream_full_;
+  SequenceRing ring_;
+  Window window_;
+  const Clock& clock_;
+  std::function<void(const EchoJoint&)> admit_;
+  EchoBuffer<Item> buffer_;
+  std::deque<uint64_t> epoch_borders_;  // draws after which an epoch ends
+  uint64_t stream_epoch_ = 0;
+  bool upstream_ended_ = false;
+  std::shared_ptr<const Error> upstream_error_;
+  bool ended_ = false;
+
+  Clock::Time opened_;
+  Counter residents_;
+  Counter admitted_;
+  Counter draws_;
+  Counter exceptions_;
+  Timer saturated_;       // upstream can do no more: its whole window waits here
+  OverlapTimer starved_;  // stalls while nothing is on its way downstream
+};
+
+}  // namespace echopipe::internal

@@ -1,0 +1,305 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <tbb/global_control.h>
+
+#include <echopipe/base/error.h>
+#include <echopipe/pipeline/graph/cpus.h>
+#include <echopipe/pipeline/graph/graph.h>
+#include <echopipe/pipeline/graph/verdict.h>
+
+namespace echopipe::internal {
+namespace {
+
+// Items per thread that may be between two joints, so that no thread waits for a credit.
+constexpr uint64_t kItemsPerThread = 4;
+
+int ThreadsFor(const RuntimeOptions& options) {
+  const int wanted = options.threads > 0 ? options.threads : AvailableCpus();
+  // oneTBB complains on stderr about an arena larger than it may fill.
+  const auto allowed = static_cast<int>(
+      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  return std::clamp(wanted, 1, std::max(allowed, 1));
+}
+
+bool FailsOnBad(const proto::PipelineSpec& spec) {
+  return spec.bad_examples().policy() == proto::BadExamples::FAIL;
+}
+
+}  // namespace
+
+Graph::Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::shared_ptr<Clock> clock,
+             const OpenSource& open_source)
+    : spec_(spec.message()),
+      options_(options),
+      clock_(std::move(clock)),
+      threads_(ThreadsFor(options)),
+      opened_(clock_->Now()),
+      bad_examples_(spec_.bad_examples(), options.log),
+      arena_(threads_, 0) {
+  // The graph works in the arena it is made in. Several threads may wait for it at once.
+  arena_.execute([&] {
+    context_.emplace(
+        tbb::task_group_context::isolated,
+        tbb::task_group_context::default_traits | tbb::task_group_context::concurrent_wait);
+    graph_.emplace(*context_);
+    Build(MakePlan(spec), open_source);
+  });
+  Post(*source_node_, Message());
+}
+
+Graph::~Graph() {
+  Stop();
+  Drive();
+  // Ends the reads; what their callbacks have still posted does nothing.
+  source_->CloseSource();
+  Drive();
+}
+
+void Graph::Build(Plan plan, const OpenSource& open_source) {
+  const uint64_t slack = kItemsPerThread * static_cast<uint64_t>(threads_);
+  const auto prefetch = static_cast<uint64_t>(options_.prefetch);
+  const BatchJoint::Options batch_options{
+      .batch = plan.batch, .steps_per_epoch = spec_.steps_per_epoch(), .may_skip = plan.may_skip};
+  // The consumer returns the credits of the last echo point: two batches and more.
+  const uint64_t batches_ahead = prefetch + (batch_options.holds_batches() ? 1 : 0);
+  std::vector<uint64_t> windows(plan.segments.size(), slack);
+  windows.front() += static_cast<uint64_t>(options_.reads_in_flight);
+  windows.back() += batches_ahead * plan.batch.size();
+
+  for (size_t i = 0; i < plan.segments.size(); ++i) {
+    segments_.push_back(
+        std::make_unique<Segment>(std::move(plan.segments[i]),
+                                  Segment::Options{.seed = spec_.seed(),
+                                                   .writes_batches = i + 1 == plan.segments.size(),
+                                                   .fail_on_bad = FailsOnBad(spec_)},
+                                  pool_, *clock_));
+  }
+  outlet_ = std::make_unique<Outlet>(windows.back(), *clock_);
+
+  auto source = std::make_unique<SourceJoint>(open_source(pool_,
+                                                          [this] {
+                                                            if (!wake_posted_.exchange(true)) {
+                                                              Post(*source_node_, Message());
+                                                            }
+                                                          }),
+                                              windows.front(), FailsOnBad(spec_), *clock_);
+  source_ = source.get();
+  source_node_ = &AddJoint(std::move(source), 0);
+  JointNode* last = source_node_;
+  const auto add_echo = [&](const EchoPoint& point, EchoJoint::Windows around) -> JointNode& {
+    auto joint = std::make_unique<EchoJoint>(point, around, *clock_, outlet_->stalls(),
+                                             [this](const EchoJoint& echo) { CheckMemory(echo); });
+    echoes_.push_back(joint.get());
+    return AddJoint(std::move(joint), around.upstream_full);
+  };
+  for (size_t i = 0; i < plan.echoes.size(); ++i) {
+    JointNode& echo = add_echo(plan.echoes[i], {windows[i], windows[i + 1], windows[i]});
+    Connect(*last, segments_[i].get(), echo);
+    last = &echo;
+  }
+
+  JointNode& batch = AddJoint(
+      std::make_unique<BatchJoint>(batch_options, windows.back(), segments_.back()->writer(), pool_,
+                                   options_.allocator, &bad_examples_),
+      windows.back());
+  Connect(*last, segments_.back().get(), batch);
+  fill_node_ = std::make_unique<FillNode>(
+      *graph_, static_cast<size_t>(threads_),
+      [this](const Message& message, FillNode::output_ports_type& ports) { Fill(message, ports); });
+  tbb::flow::make_edge(tbb::flow::output_port<0>(batch), *fill_node_);
+  outlet_node_ = std::make_unique<OutletNode>(
+      *graph_, tbb::flow::serial, [this](const Message& message) { outlet_->Receive(message); });
+
+  last = &batch;
+  tbb::flow::sender<Message>* end = &tbb::flow::output_port<0>(*fill_node_);
+  uint64_t upstream = windows.back();  // batches of one example each
+  for (const EchoPoint& point : plan.batch_echoes) {
+    JointNode& echo = add_echo(point, {upstream, prefetch, 1});
+    tbb::flow::make_edge(*end, echo);
+    tbb::flow::make_edge(tbb::flow::output_port<1>(echo), *last);
+    last = &echo;
+    end = &tbb::flow::output_port<0>(echo);
+    upstream = prefetch;
+  }
+  tbb::flow::make_edge(*end, *outlet_node_);
+  last_joint_node_ = last;
+}
+
+Graph::JointNode& Graph::AddJoint(std::unique_ptr<Joint> joint, uint64_t upstream_window) {
+  auto body = [this, joint = joint.get(), outbox = std::make_shared<Outbox>(upstream_window),
+               is_source = joints_.empty()](const Message& message,
+                                            JointNode::output_ports_type& ports) {
+    if (stopped_.load(std::memory_order_relaxed)) return;
+    progress_.fetch_add(1, std::memory_order_relaxed);
+    if (is_source) wake_posted_.store(false);
+    try {
+      joint->Receive(message, *outbox);
+    } catch (const Error& error) {
+      outlet_->Fail(error);
+    } catch (const std::exception& error) {
+      outlet_->Fail(Error({.code = ErrorCode::kInternal, .what = error.what()}));
+    }
+    if (const uint64_t credit = outbox->TakeCredit(); credit > 0) {
+      std::get<1>(ports).try_put(Message::Credit(credit));
+    }
+    if (is_source && !outbox->downstream().empty()) NoteFreshRecords();
+    for (Message& out : outbox->downstream()) std::get<0>(ports).try_put(std::move(out));
+    outbox->downstream().clear();
+  };
+  joints_.push_back(std::move(joint));
+  joint_nodes_.push_back(std::make_unique<JointNode>(*graph_, tbb::flow::serial, std::move(body)));
+  return *joint_nodes_.back();
+}
+
+void Graph::Connect(JointNode& from, Segment* segment, JointNode& to) {
+  tbb::flow::make_edge(tbb::flow::output_port<1>(to), from);
+  if (segment->empty()) {
+    tbb::flow::make_edge(tbb::flow::output_port<0>(from), to);
+    return;
+  }
+  segment_nodes_.push_back(std::make_unique<SegmentNode>(
+      *graph_, static_cast<size_t>(threads_), [this, segment](Message message) {
+        if (stopped_.load(std::memory_order_relaxed)) return message;
+        progress_.fetch_add(1, std::memory_order_relaxed);
+        return segment->Process(std::move(message));
+      }));
+  tbb::flow::make_edge(tbb::flow::output_port<0>(from), *segment_nodes_.back());
+  tbb::flow::make_edge(*segment_nodes_.back(), to);
+}
+
+void Graph::Fill(const Message& message, FillNode::output_ports_type& ports) {
+  if (stopped_.load(std::memory_order_relaxed)) return;
+  progress_.fetch_add(1, std::memory_order_relaxed);
+  if (message.kind == Message::Kind::kEnd) {
+    std::get<0>(ports).try_put(message);
+    return;
+  }
+  const std::shared_ptr<BatchBuilder> builder = message.item->builder;
+  if (message.item->example) {
+    const Clock::Time begin = clock_->Now();
+    builder->Fill(*message.item);
+    if (segments_.back()->writer() != nullptr) {
+      segments_.back()->CountWriting(clock_->Now() - begin);
+    }
+  }
+  if (!builder->ReleaseOne()) return;
+  auto item = std::make_shared<Item>();
+  item->batch = builder->Finish();
+  item->stream_epoch = builder->epoch();
+  item->ends_epoch = builder->ends_epoch();
+  Message whole = Message::Of(std::move(item));
+  whole.sequence = builder->sequence();
+  std::get<0>(ports).try_put(std::move(whole));
+}
+
+// From outside the arena: oneTBB wakes a worker for what is enqueued, even where it has none.
+void Graph::Post(JointNode& node, Message message) {
+  if (stopped_.load()) return;
+  graph_->reserve_wait();
+  arena_.enqueue([this, &node, message = std::move(message)] {
+    node.try_put(message);
+    graph_->release_wait();
+  });
+}
+
+std::optional<Batch> Graph::Take() {
+  uint64_t seen = progress_.load();
+  std::optional<Batch> batch = outlet_->Take([&](std::chrono::nanoseconds) {
+    // Nothing moved: perhaps oneTBB gave the arena no thread. Then this one does the work.
+    if (progress_.load() == seen) Drive();
+    seen = progress_.load();
+  });
+  if (batch) Post(*last_joint_node_, Message::Credit(1));
+  return batch;
+}
+
+void Graph::Drive() {
+  arena_.execute([this] { graph_->wait_for_all(); });
+}
+
+void Graph::Stop() {
+  outlet_->Fail(Error({.code = ErrorCode::kStopped, .what = "the pipeline was stopped"}));
+  stopped_.store(true);
+}
+
+void Graph::CheckMemory(const EchoJoint& joint) const {
+  const uint64_t used = pool_.bytes_in_use();
+  if (options_.memory_cap == 0 || used <= options_.memory_cap) return;
+  const double fill = static_cast<double>(joint.residents()) /
+                      static_cast<double>(std::max<uint64_t>(joint.shuffle_buffer(), 1));
+  const auto needed = static_cast<uint64_t>(static_cast<double>(used) / fill);
+  throw Error({.code = ErrorCode::kResourceExhausted,
+               .what = "the memory cap is too small for this spec, about " +
+                       std::to_string(needed - options_.memory_cap) + " bytes are missing",
+               .where = "echo " + joint.position() + " with " + std::to_string(joint.residents()) +
+                        " of " + std::to_string(joint.shuffle_buffer()) + " items",
+               .got = std::to_string(options_.memory_cap),
+               .wanted = "about " + std::to_string(needed)});
+}
+
+void Graph::NoteFreshRecords() {
+  const SteadyState now{.totals = outlet_->totals(), .records = source_->records()};
+  MutexLock lock(steady_mutex_);
+  steady_ = now;
+}
+
+void Graph::AddSteadyState(PipelineStats* stats) const {
+  const std::optional<Outlet::Totals> first = outlet_->first_batch();
+  if (!first) return;
+  stats->first_batch_s = Seconds(first->time - opened_);
+  stats->stall_s = std::max(0.0, stats->stall_s - first->stall_s);
+  MutexLock lock(steady_mutex_);
+  const Outlet::Totals& last = steady_.totals;
+  const double seconds = Seconds(last.time - first->time);
+  if (seconds <= 0) return;
+  stats->examples_per_s = static_cast<double>(last.examples - first->examples) / seconds;
+  stats->fresh_per_s = static_cast<double>(last.fresh - first->fresh) / seconds;
+  stats->stall_share = (last.stall_s - first->stall_s) / seconds;
+}
+
+PipelineStats Graph::Stats() const {
+  const Clock::Time now = clock_->Now();
+  const Outlet::Totals totals = outlet_->totals();
+  const SourceCounters counters = source_->source().counters();
+  PipelineStats stats{.examples = totals.examples,
+                      .fresh = totals.fresh,
+                      .batches = totals.batches,
+                      .seconds = Seconds(now - opened_),
+                      .stall_s = totals.stall_s,
+                      .records = source_->records(),
+                      .bytes_in_flight = counters.bytes_in_flight,
+                      .peak_bytes_in_flight = counters.peak_bytes_in_flight,
+                      .bad_count = bad_examples_.count(),
+                      .bad_examples = bad_examples_.named()};
+  AddSteadyState(&stats);
+  const double reading = stats.seconds - Seconds(source_->held(now));
+  stats.stages.push_back(
+      {.name = "read",
+       .items = stats.records,
+       .busy_s = reading,
+       .seconds_per_item = stats.records == 0 ? 0 : reading / static_cast<double>(stats.records)});
+  std::vector<size_t> echo_after;  // stages in front of each echo point
+  for (const std::unique_ptr<Segment>& segment : segments_) {
+    if (segment != segments_.front()) echo_after.push_back(stats.stages.size());
+    for (StageStats& stage : segment->Stats(threads_)) stats.stages.push_back(std::move(stage));
+  }
+  const double consuming = stats.seconds - stats.first_batch_s - stats.stall_s;
+  stats.stages.push_back(
+      {.name = "consumer",
+       .items = stats.examples,
+       .busy_s = std::max(0.0, consuming),
+       .seconds_per_item = stats.examples == 0
+                               ? 0
+                               : std::max(0.0, consuming) / static_cast<double>(stats.examples)});
+  stats.windows.push_back(source_->window().Stats("after source"));
+  for (const EchoJoint* echo : echoes_) {
+    stats.echo_points.push_back(echo->Stats(now));
+    stats.windows.push_back(echo->window().Stats("after echo " + echo->position()));
+  }
+  stats.verdict = Verdict(stats, echo_after);
+  return stats;
+}
+
+}  // namespace echopipe::internal

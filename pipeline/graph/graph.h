@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <tbb/flow_graph.h>
+#include <tbb/task_arena.h>
+
+#include <echopipe/base/buffer.h>
+#include <echopipe/io/source.h>
+#include <echopipe/pipeline/graph/bad_examples.h>
+#include <echopipe/pipeline/graph/batch_joint.h>
+#include <echopipe/pipeline/graph/echo_joint.h>
+#include <echopipe/pipeline/graph/outlet.h>
+#include <echopipe/pipeline/graph/plan.h>
+#include <echopipe/pipeline/graph/segment.h>
+#include <echopipe/pipeline/graph/source_joint.h>
+#include <echopipe/pipeline/options.h>
+#include <echopipe/proto/pipeline.pb.h>
+
+namespace echopipe::internal {
+
+/// A running pipeline as a oneTBB flow graph.
+///
+///     source =>[segment]=> echo =>[segment]=> ... =>[segment]=> batch =>[fill]=> (echo =>)* outlet
+///
+/// Joints (source, echo, batch, outlet) are serial nodes and hold all the state; segments and fill
+/// are parallel. Credits flow the other way along the same edges, so that every queue is bounded.
+/// No body blocks, none throws.
+///
+/// Threads  Take(), Stop() and Stats() from any thread; not from a body of the graph.
+class Graph {
+ public:
+  using OpenSource =
+      std::function<std::unique_ptr<Source>(BufferPool&, std::function<void()> wake)>;
+
+  Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::shared_ptr<Clock> clock,
+        const OpenSource& open_source);
+  /// Takes as long as the longest running body and the cancelling of the reads.
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  std::optional<Batch> Take();
+  void Stop();
+  PipelineStats Stats() const;
+  int threads() const { return threads_; }
+  tbb::task_arena& arena() { return arena_; }
+  /// Runs what is ready to run, in this thread too, until the graph has nothing to do.
+  void Drive();
+
+ private:
+  using JointNode = tbb::flow::multifunction_node<Message, std::tuple<Message, Message>>;
+  using SegmentNode = tbb::flow::function_node<Message, Message>;
+  using FillNode = tbb::flow::multifunction_node<Message, std::tuple<Message>>;
+  using OutletNode = tbb::flow::function_node<Message>;
+
+  struct EchoPlace {
+    EchoJoint* joint;
+    JointNode* node;
+  };
+  // What the consumer had been given when the last fresh record arrived.
+  struct SteadyState {
+    Outlet::Totals totals;
+    uint64_t records = 0;
+  };
+
+  void Build(Plan plan, const OpenSource& open_source);
+  JointNode& AddJoint(std::unique_ptr<Joint> joint, uint64_t upstream_window);
+  void Connect(JointNode& from, Segment* segment, JointNode& to);
+  void Fill(const Message& message, FillNode::output_ports_type& ports);
+  void Post(JointNode& node, Message message);
+  void CheckMemory(const EchoJoint& joint) const;
+  void NoteFreshRecords();
+  void AddSteadyState(PipelineStats* stats) const;
+
+  const proto::PipelineSpec spec_;
+  const RuntimeOptions options_;
+  const std::shared_ptr<Clock> clock_;
+  const int threads_;
+  const Clock::Time opened_;
+  BufferPool pool_;
+  BadExamples bad_examples_;
+  std::vector<std::unique_ptr<Segment>> segments_;
+  std::vector<std::unique_ptr<Joint>> joints_;
+  std::unique_ptr<Outlet> outlet_;
+  SourceJoint* source_ = nullptr;
+  std::vector<EchoJoint*> echoes_;
+
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> wake_posted_{false};
+  std::atomic<uint64_t> progress_{0};
+  mutable Mutex steady_mutex_;
+  SteadyState steady_ ECHOPIPE_GUARDED_BY(steady_mutex_);
+
+  tbb::task_arena arena_;
+  std::optional<tbb::task_group_context> context_;
+  std::optional<tbb::flow::graph> graph_;
+  std::vector<std::unique_ptr<JointNode>> joint_nodes_;
+  std::vector<std::unique_ptr<SegmentNode>> segment_nodes_;
+  std::unique_ptr<FillNode> fill_node_;
+  std::unique_ptr<OutletNode> outlet_node_;
+  JointNode* source_node_ = nullptr;
+  JointNode* last_joint_node_ = nullptr;  // where the outlet's credits go
+};
+
+}  // namespace echopipe::internal

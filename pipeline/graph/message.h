@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <echopipe/base/error.h>
+#include <echopipe/pipeline/batch.h>
+#include <echopipe/pipeline/example.h>
+#include <echopipe/pipeline/stages/stage.h>
+#include <echopipe/pipeline/stats.h>
+
+namespace echopipe::internal {
+
+class BatchBuilder;
+
+/// One place in the stream between two nodes: an example, a batch, or a tombstone (neither).
+///
+/// Owned by one node at a time until it enters an echo buffer; immutable from then on.
+struct Item {
+  Identity identity;
+  uint64_t age = 0;
+  /// Which epoch this place of the stream belongs to, and whether it is the epoch's last place. At
+  /// an echo point both are counted in draws: n places become floor(n e).
+  uint64_t stream_epoch = 0;
+  bool ends_epoch = false;
+
+  std::shared_ptr<const Example> example;
+  std::shared_ptr<const BadExample> bad;  ///< why it is a tombstone; null if it was filtered out
+
+  std::optional<WritingStage::Output> written;  ///< what the last stage will write into the batch
+  std::shared_ptr<BatchBuilder> builder;        ///< the batch it was given a slot in
+  size_t slot = 0;
+
+  std::shared_ptr<const Batch::Content> batch;
+};
+
+/// What travels between nodes.
+///
+/// Downstream go items, numbered without a gap on each edge, then one end. Upstream go credits: so
+/// many more items may be sent. A wake tells the source that something has arrived.
+struct Message {
+  enum class Kind { kItem, kEnd, kCredit, kWake };
+
+  Kind kind = Kind::kWake;
+  uint64_t sequence = 0;               ///< kItem, kEnd
+  uint64_t credit = 0;                 ///< kCredit
+  std::shared_ptr<Item> item;          ///< kItem
+  std::shared_ptr<const Error> error;  ///< kEnd: null at the end of the data
+
+  static Message Of(std::shared_ptr<Item> item) {
+    Message message;
+    message.kind = Kind::kItem;
+    message.item = std::move(item);
+    return message;
+  }
+  static Message End(std::shared_ptr<const Error> error) {
+    Message message;
+    message.kind = Kind::kEnd;
+    message.error = std::move(error);
+    return message;
+  }
+  static Message Credit(uint64_t credit) {
+    Message message;
+    message.kind = Kind::kCredit;
+    message.credit = credit;
+    return message;
+  }
+};
+
+/// Puts messages that come from a parallel node back into the order of their numbers.
+///
+/// Every number arrives; at most `window` items and one end are under way at once.
+class SequenceRing {
+ public:
+  explicit SequenceRing(uint64_t window) : slots_(window + 1) {}
+
+  void Put(Message message) {
+    std::optional<Message>& slot = slots_[message.sequence % slots_.size()];
+    slot = std::move(message);
+    ++count_;
+  }
+  /// The next in order, or null if it has not arrived.
+  const Message* Front() const {
+    const std::optional<Message>& slot = slots_[next_ % slots_.size()];
+    return slot ? &*slot : nullptr;
+  }
+  /// Precondition: Front() != nullptr.
+  Message Pop() {
+    Message message = std::move(*slots_[next_ % slots_.size()]);
+    slots_[next_++ % slots_.size()].reset();
+    --count_;
+    return message;
+  }
+  /// Messages that have arrived and wait.
+  uint64_t count() const { return count_; }
+
+ private:
+  std::vector<std::optional<Message>> slots_;
+  uint64_t next_ = 0;
+  uint64_t count_ = 0;
+};
+
+}  // namespace echopipe::internal

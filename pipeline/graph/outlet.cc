@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <utility>
+
+#include <echopipe/pipeline/graph/outlet.h>
+
+namespace echopipe::internal {
+namespace {
+
+// How long a wait may see nothing before the waiting thread helps, and again after it had to.
+constexpr std::chrono::milliseconds kFirstHelp{100};
+constexpr std::chrono::milliseconds kFurtherHelp{1};
+
+uint64_t CountFresh(const Batch& batch) {
+  uint64_t fresh = 0;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const Identity identity = batch.provenance(i).identity;
+    fresh += std::ranges::all_of(identity.uses(), [](uint32_t use) { return use == 0; });
+  }
+  return fresh;
+}
+
+}  // namespace
+
+Outlet::Outlet(uint64_t window, const Clock& clock) : clock_(clock), ring_(window) {}
+
+void Outlet::Receive(Message message) {
+  ring_.Put(std::move(message));
+  MutexLock lock(mutex_);
+  while (ring_.Front() != nullptr && !ended_) {
+    Message next = ring_.Pop();
+    if (next.kind == Message::Kind::kEnd) {
+      ended_ = true;
+      if (next.error && !error_) error_ = *next.error;
+    } else {
+      ready_.push_back(std::move(next));
+    }
+  }
+  arrived_.NotifyAll();
+}
+
+void Outlet::Fail(const Error& error) {
+  MutexLock lock(mutex_);
+  if (!error_) error_ = error;
+  ended_ = true;
+  ready_.clear();
+  arrived_.NotifyAll();
+}
+
+void Outlet::SetStalled(int change) {
+  waiting_ += change;
+  stalls_.Set(waiting_ > 0, clock_.Now());
+}
+
+std::optional<Batch> Outlet::Take(
+    const std::function<void(std::chrono::nanoseconds waited)>& help) {
+  std::chrono::nanoseconds waited{0};
+  std::chrono::nanoseconds patience = kFirstHelp;
+  MutexLock lock(mutex_);
+  SetStalled(+1);
+  while (ready_.empty() && !ended_) {
+    const auto begin = std::chrono::steady_clock::now();
+    arrived_.WaitFor(mutex_, patience);
+    const auto pause = std::chrono::steady_clock::now() - begin;
+    if (!ready_.empty() || ended_ || pause < patience) continue;
+    waited += pause;
+    patience = kFurtherHelp;
+    mutex_.unlock();
+    help(waited);
+    mutex_.lock();
+  }
+  SetStalled(-1);
+  if (!ready_.empty()) {
+    Message message = std::move(ready_.front());
+    ready_.pop_front();
+    return Deliver(std::move(message));
+  }
+  if (error_) throw *error_;
+  return std::nullopt;
+}
+
+Batch Outlet::Deliver(Message message) {
+  const Item& item = *message.item;
+  const std::span<const uint32_t> uses = item.identity.uses();
+  Batch batch(item.batch, {.step = totals_.batches,
+                           .end_of_epoch = item.ends_epoch,
+                           .uses = std::vector<uint32_t>(uses.begin(), uses.end())});
+  totals_.batches += 1;
+  totals_.examples += batch.size();
+  totals_.fresh += CountFresh(batch);
+  if (!first_batch_) first_batch_ = TotalsNow();
+  return batch;
+}
+
+Outlet::Totals Outlet::TotalsNow() const {
+  Totals totals = totals_;
+  totals.time = clock_.Now();
+  totals.stall_s = Seconds(stalls_.Total(totals.time));
+  return totals;
+}
+
+Outlet::Totals Outlet::totals() const {
+  MutexLock lock(mutex_);
+  return TotalsNow();
+}
+
+std::optional<Outlet::Totals> Outlet::first_batch() const {
+  MutexLock lock(mutex_);
+  return first_batch_;
+}
+
+}  // namespace echopipe::internal

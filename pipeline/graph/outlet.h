@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <echopipe/base/clock.h>
+#include <echopipe/base/mutex.h>
+#include <echopipe/pipeline/batch.h>
+#include <echopipe/pipeline/graph/message.h>
+#include <echopipe/pipeline/graph/meter.h>
+
+namespace echopipe::internal {
+
+/// The end of the graph, where the consumer waits.
+///
+/// Threads  Receive() by one caller at a time; everything else from any thread.
+class Outlet {
+ public:
+  /// At most `window` batches come before they are taken.
+  Outlet(uint64_t window, const Clock& clock);
+
+  /// A batch or the end, in any order.
+  void Receive(Message message);
+  /// Ends the stream at once: waiting and later callers get the error (the first one given).
+  void Fail(const Error& error);
+
+  /// The next batch, or nothing at the end; throws what ended the stream. While there is none yet,
+  /// `help` is called now and then, without a lock, with how long the wait has lasted.
+  std::optional<Batch> Take(const std::function<void(std::chrono::nanoseconds waited)>& help);
+
+  /// What has been delivered.
+  struct Totals {
+    uint64_t examples = 0;
+    uint64_t fresh = 0;  ///< the first use at every echo point
+    uint64_t batches = 0;
+    Clock::Time time;  ///< of this reading
+    double stall_s = 0;
+  };
+  Totals totals() const;
+  /// The totals right after the first batch.
+  std::optional<Totals> first_batch() const;
+  /// Holds while a caller waits in Take().
+  const Timer& stalls() const { return stalls_; }
+
+ private:
+  Batch Deliver(Message message) ECHOPIPE_REQUIRES(mutex_);
+  Totals TotalsNow() const ECHOPIPE_REQUIRES(mutex_);
+  void SetStalled(int change) ECHOPIPE_REQUIRES(mutex_);
+
+  const Clock& clock_;
+  SequenceRing ring_;  // Receive() alone
+  mutable Mutex mutex_;
+  CondVar arrived_;
+  std::deque<Message> ready_ ECHOPIPE_GUARDED_BY(mutex_);
+  std::optional<Error> error_ ECHOPIPE_GUARDED_BY(mutex_);
+  bool ended_ ECHOPIPE_GUARDED_BY(mutex_) = false;
+  int waiting_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
+  Totals totals_ ECHOPIPE_GUARDED_BY(mutex_);
+  std::optional<Totals> first_batch_ ECHOPIPE_GUARDED_BY(mutex_);
+  Timer stalls_;
+};
+
+}  // namespace echopipe::internal

@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <echopipe/base/error.h>
+#include <echopipe/io/open_source.h>
+#include <echopipe/pipeline/graph/plan.h>
+
+namespace echopipe::internal {
+namespace {
+
+constexpr uint64_t kMaxBatch = 1 << 20;
+
+std::string StageField(size_t index) { return "stage[" + std::to_string(index) + "]"; }
+
+// Runs `check`; an error it throws tells the stage it was found in.
+template <class Check>
+void Within(const std::string& field, Check check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    throw error.Within(field);
+  }
+}
+
+const proto::Batch& FindBatch(const proto::PipelineSpec& spec) {
+  const auto is_batch = [](const proto::Stage& stage) { return stage.has_batch(); };
+  if (std::ranges::count_if(spec.stage(), is_batch) != 1) {
+    ThrowInvalidField("stage", "a pipeline has one batch stage",
+                      std::to_string(std::ranges::count_if(spec.stage(), is_batch)), "1");
+  }
+  return std::ranges::find_if(spec.stage(), is_batch)->batch();
+}
+
+bool MaySkip(const proto::PipelineSpec& spec) {
+  return spec.bad_examples().policy() == proto::BadExamples::SKIP ||
+         std::ranges::any_of(spec.stage(), [](const proto::Stage& stage) {
+           const StageType* type = FindStageType(stage);
+           return type != nullptr && type->may_skip;
+         });
+}
+
+void ValidateBadExamples(const proto::BadExamples& bad) {
+  if (bad.has_max_fraction() && !(bad.max_fraction() > 0 && bad.max_fraction() <= 1)) {
+    ThrowInvalidField("bad_examples.max_fraction", "out of range",
+                      std::to_string(bad.max_fraction()), "a fraction in (0, 1]");
+  }
+  if (bad.policy() == proto::BadExamples::FAIL && (bad.has_max_count() || bad.has_max_fraction())) {
+    ThrowInvalidField("bad_examples", "limits are for SKIP", "policy: FAIL", "policy: SKIP");
+  }
+}
+
+// Fills in what the message leaves open. `default_spacing` is that of an echo of examples.
+EchoOptions OptionsFor(const proto::Echo& echo, bool of_batches, uint64_t default_spacing,
+                       uint64_t batch_size) {
+  EchoOptions options{.factor = EchoFactor(echo.factor()), .grouped = echo.grouped()};
+  const bool trivial = of_batches || options.factor == EchoFactor(1);
+  options.spacing = echo.has_spacing()          ? echo.spacing()
+                    : trivial || echo.grouped() ? 0
+                                                : default_spacing;
+  options.shuffle_buffer = echo.has_shuffle_buffer() ? echo.shuffle_buffer()
+                           : trivial                 ? std::max(uint64_t{1}, options.spacing)
+                                                     : std::max(4 * batch_size, options.spacing);
+  options.Validate();
+  return options;
+}
+
+}  // namespace
+
+Plan MakePlan(const PipelineSpec& spec) {
+  const proto::PipelineSpec& message = spec.message();
+  if (message.source_size() != 1) {
+    ThrowInvalidField("source", "a pipeline has one source", std::to_string(message.source_size()),
+                      "1");
+  }
+  Within("source[0]", [&] { ValidateSource(message.source(0)); });
+  ValidateBadExamples(message.bad_examples());
+
+  Plan plan;
+  plan.segments.emplace_back();
+  plan.batch = FindBatch(message);
+  plan.may_skip = MaySkip(message);
+  if (plan.batch.size() < 1 || plan.batch.size() > kMaxBatch) {
+    ThrowInvalidField("batch.size", "out of range", std::to_string(plan.batch.size()),
+                      "1 to " + std::to_string(kMaxBatch));
+  }
+  const uint64_t spacing = plan.batch.size() * (plan.may_skip ? 2 : 1);
+
+  bool batched = false;
+  std::string position = "after source";
+  uint64_t points = 0;
+  for (int i = 0; i < message.stage_size(); ++i) {
+    const proto::Stage& stage = message.stage(i);
+    Within(StageField(static_cast<size_t>(i)), [&] {
+      const StageType* type = FindStageType(stage);
+      if (type == nullptr)
+        ThrowInvalidField("stage", "no kind of stage is set", "{}", "decode {}, for example");
+      if (type->validate != nullptr) type->validate(stage);
+      if (stage.has_echo()) {
+        if (points == Identity::kMaxEchoPoints) {
+          ThrowInvalidField("echo", "too many echo points", "more",
+                            std::to_string(Identity::kMaxEchoPoints) + " at most");
+        }
+        EchoPoint point{.options = OptionsFor(stage.echo(), batched, spacing, plan.batch.size()),
+                        .drain_each_epoch = stage.echo().drain_each_epoch(),
+                        .position = position};
+        point.options.seed = message.seed();
+        point.options.point = points++;
+        if (batched) {
+          plan.batch_echoes.push_back(std::move(point));
+        } else {
+          plan.echoes.push_back(std::move(point));
+          plan.segments.emplace_back();
+        }
+        return;
+      }
+      if (batched) {
+        ThrowInvalidField(type->name, "comes after batch, where only echo may",
+                          std::string(type->name), "a place before batch");
+      }
+      position = "after " + std::string(type->name);
+      if (stage.has_batch()) {
+        batched = true;
+        return;
+      }
+      plan.segments.back().push_back({.name = std::string(type->name),
+                                      .index = static_cast<uint64_t>(i),
+                                      .stage = type->make(stage, spec.functions())});
+    });
+  }
+  return plan;
+}
+
+}  // namespace echopipe::internal

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <echopipe/echo/echo_order.h>
+#include <echopipe/pipeline/spec.h>
+#include <echopipe/pipeline/stages/stage.h>
+#include <echopipe/proto/pipeline.pb.h>
+
+namespace echopipe::internal {
+
+/// An echo point with its defaults filled in.
+struct EchoPoint {
+  EchoOptions options;
+  bool drain_each_epoch = false;
+  std::string position;  ///< "after decode"
+};
+
+/// An example-wise stage.
+struct PlannedStage {
+  std::string name;    ///< of its kind: "decode"
+  uint64_t index = 0;  ///< in the spec's list; names its random numbers
+  std::unique_ptr<const Stage> stage;
+};
+
+/// A spec taken apart for the graph:
+///
+///     source -> segment 0 -> echo 0 -> segment 1 -> ... -> segment n -> batch -> batch echo ...
+struct Plan {
+  std::vector<std::vector<PlannedStage>> segments;  ///< one more than echoes
+  std::vector<EchoPoint> echoes;                    ///< of examples
+  std::vector<EchoPoint> batch_echoes;
+  proto::Batch batch;
+  bool may_skip = false;  ///< tombstones may reach the batch
+};
+
+/// Validates the spec and takes it apart; throws kInvalidArgument with the field and the reason.
+Plan MakePlan(const PipelineSpec& spec);
+
+}  // namespace echopipe::internal

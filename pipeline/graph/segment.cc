@@ -1,0 +1,97 @@
+#include <array>
+#include <exception>
+#include <utility>
+
+#include <echopipe/pipeline/graph/segment.h>
+
+namespace echopipe::internal {
+
+Segment::Segment(std::vector<PlannedStage> stages, const Options& options, BufferPool& pool,
+                 const Clock& clock)
+    : stages_(std::move(stages)), options_(options), pool_(pool), clock_(clock) {
+  for (size_t i = 0; i < stages_.size(); ++i) meters_.push_back(std::make_unique<StageMeter>());
+  if (options_.writes_batches && !stages_.empty()) {
+    writer_ = dynamic_cast<const WritingStage*>(stages_.back().stage.get());
+  }
+}
+
+StageContext Segment::ContextOf(const PlannedStage& stage, const Identity& identity) const {
+  std::array<uint64_t, 5 + Identity::kMaxEchoPoints> words{
+      options_.seed, stage.index, identity.epoch, identity.ordinal, identity.echo_points};
+  size_t count = 5;
+  for (const uint32_t use : identity.uses()) words[count++] = use;
+  return {.pool = pool_, .random_key = HashToKey(std::span(words).first(count))};
+}
+
+void Segment::Run(Item& item, std::string_view* stage_at_work) {
+  auto example = std::make_shared<Example>(*item.example);
+  example->mutable_provenance().identity = item.identity;
+  example->mutable_provenance().age = item.age;
+  Clock::Time begin = clock_.Now();
+  const auto count = [&](size_t stage) {
+    const Clock::Time end = clock_.Now();
+    meters_[stage]->Add(end - begin);
+    begin = end;
+  };
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    *stage_at_work = stages_[i].name;
+    if (writer_ != nullptr && i + 1 == stages_.size()) {
+      item.written = writer_->OutputFor(example->Get(writer_->feature()));
+      break;
+    }
+    const bool stays = stages_[i].stage->Apply(*example, ContextOf(stages_[i], item.identity));
+    count(i);
+    if (!stays) {
+      item.example = nullptr;
+      return;
+    }
+  }
+  item.example = std::move(example);
+}
+
+Message Segment::Process(Message message) {
+  if (message.kind != Message::Kind::kItem || !message.item->example || stages_.empty()) {
+    return message;
+  }
+  Item& item = *message.item;
+  std::string_view stage;
+  std::optional<Error> failure;
+  try {
+    Run(item, &stage);
+    return message;
+  } catch (const Error& error) {
+    failure = error;
+  } catch (const std::exception& error) {
+    failure = Error({.code = ErrorCode::kInternal, .what = error.what()});
+  }
+  const Provenance& provenance = item.example->provenance();
+  const std::string uri = provenance.uri ? *provenance.uri : "";
+  if (options_.fail_on_bad) {
+    const bool key_in_uri = uri.ends_with(provenance.key);
+    const Error named =
+        failure->Within(stage).Within(key_in_uri ? uri : uri + ": " + provenance.key);
+    Message end = Message::End(std::make_shared<Error>(named));
+    end.sequence = message.sequence;
+    return end;
+  }
+  item.bad = std::make_shared<BadExample>(
+      BadExample{uri, provenance.key, std::string(stage), *std::move(failure)});
+  item.example = nullptr;
+  return message;
+}
+
+std::vector<StageStats> Segment::Stats(int threads) const {
+  std::vector<StageStats> stats;
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const uint64_t items = meters_[i]->items();
+    const double busy = meters_[i]->busy_s();
+    stats.push_back(
+        {.name = stages_[i].name,
+         .items = items,
+         .busy_s = busy,
+         .seconds_per_item = items == 0 ? 0 : busy / static_cast<double>(items) / threads});
+  }
+  return stats;
+}
+
+}  // namespace echopipe::internal

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <echopipe/base/buffer.h>
+#include <echopipe/base/clock.h>
+#include <echopipe/pipeline/graph/message.h>
+#include <echopipe/pipeline/graph/meter.h>
+#include <echopipe/pipeline/graph/plan.h>
+
+namespace echopipe::internal {
+
+/// The example-wise stages between two joints, run back to back on one core.
+///
+/// A decode stage with a crop right behind it decodes the crop's box alone. The writing stage at
+/// the end of the last segment is left to the batch, which has it write into a slot.
+/// Threads  Process() and Write() run on many threads at once.
+class Segment {
+ public:
+  struct Options {
+    uint64_t seed = 0;
+    bool writes_batches = false;  ///< the last segment, in front of batch
+    bool fail_on_bad = true;
+  };
+
+  Segment(std::vector<PlannedStage> stages, const Options& options, BufferPool& pool,
+          const Clock& clock);
+
+  /// Passes the item through the stages. What fails becomes a tombstone, or the end with its error.
+  Message Process(Message message);
+
+  bool empty() const { return stages_.empty(); }
+  /// The stage left to the batch; null if there is none.
+  const WritingStage* writer() const { return writer_; }
+  /// Counts the time of a writer's work.
+  void CountWriting(Clock::Duration busy) { meters_.back()->Add(busy); }
+  /// What each stage did; call from any thread.
+  std::vector<StageStats> Stats(int threads) const;
+
+ private:
+  void Run(Item& item, std::string_view* stage_at_work);
+  StageContext ContextOf(const PlannedStage& stage, const Identity& identity) const;
+
+  std::vector<PlannedStage> stages_;
+  Options options_;
+  BufferPool& pool_;
+  const Clock& clock_;
+  const WritingStage* writer_ = nullptr;
+  std::vector<std::unique_ptr<StageMeter>> meters_;  // one for each stage
+};
+
+}  // namespace echopipe::internal

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <echopipe/base/clock.h>
+#include <echopipe/io/source.h>
+#include <echopipe/pipeline/graph/joint.h>
+
+namespace echopipe::internal {
+
+/// The head of the graph: takes records from the source as credits allow.
+///
+/// A bad record is a tombstone, or, if `fail_on_bad`, the end with its error.
+class SourceJoint final : public Joint {
+ public:
+  SourceJoint(std::unique_ptr<Source> source, uint64_t window, bool fail_on_bad, Clock& clock);
+
+  void Receive(Message message, Outbox& outbox) override;
+
+  /// Cancels the source's reads; returns when none of its callbacks can still run. To be called
+  /// when nothing else will be.
+  void CloseSource() { source_.reset(); }
+
+  // From any thread.
+  const Source& source() const { return *source_; }
+  const Window& window() const { return window_; }
+  uint64_t records() const { return records_; }
+  /// The time in which the source could not go on for want of credits.
+  Clock::Duration held(Clock::Time now) const { return held_.Total(now); }
+  /// When the last record arrived; the clock's epoch if none has.
+  Clock::Time last_record() const { return Clock::Time(Clock::Duration(last_record_.load())); }
+
+ private:
+  void Pull(Outbox& outbox);
+  std::shared_ptr<Item> ItemOf(const SourceItem& from);
+
+  std::unique_ptr<Source> source_;
+  Window window_;
+  bool fail_on_bad_;
+  Clock& clock_;
+  std::vector<SourceItem> arrived_;
+  bool ended_ = false;
+  Counter records_;
+  Counter last_record_;
+  Timer held_;
+};
+
+}  // namespace echopipe::internal

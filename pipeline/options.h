@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include <echopipe/base/clock.h>
+#include <echopipe/io/storage.h>
+
+namespace echopipe {
+
+/// How a pipeline runs. Nothing here changes which examples come out, nor their order.
+struct RuntimeOptions {
+  /// Threads for decoding and augmenting; 0: as many as the affinity mask and the cgroup's CPU
+  /// quota allow. Never more than oneTBB's global_control allows.
+  int threads = 0;
+  /// Reads under way at once, 1..1024.
+  int reads_in_flight = 32;
+  /// Batches made ahead of the consumer, 2..1024.
+  int prefetch = 2;
+  /// The most bytes of records, examples and batches held together; 0: no cap. If what the spec
+  /// asks for does not fit, the pipeline fails with the bytes missing.
+  uint64_t memory_cap = 0;
+  /// Makes a batch tensor's memory (pinned memory, for example); null: the pipeline's own pool.
+  /// Called on the pipeline's threads.
+  std::function<std::shared_ptr<uint8_t>(size_t bytes)> allocator = nullptr;
+  /// Where records are read from; null: this machine's files.
+  std::shared_ptr<Storage> storage = nullptr;
+  /// Null: the steady clock.
+  std::shared_ptr<Clock> clock = nullptr;
+  /// Told of what a person may want to know (files passed over, bad examples); quiet by default.
+  /// Called on any thread, one call at a time.
+  std::function<void(std::string_view message)> log = nullptr;
+};
+
+/// Which part of the data a process of a distributed run gets.
+struct Rank {
+  uint64_t rank = 0;
+  uint64_t world = 1;  ///< >= 1, > rank
+};
+
+}  // namespace echopipe

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <echopipe/base/error.h>
+#include <echopipe/base/export.h>
+
+namespace echopipe {
+
+/// An example that could not be read, decoded or augmented.
+struct BadExample {
+  std::string uri;  ///< the file, or the shard that holds it
+  std::string key;
+  std::string stage;  ///< "source", "decode", ...
+  Error error;        ///< its code is the kind
+};
+
+/// What one part of the pipeline has done.
+struct StageStats {
+  std::string name;  ///< "read", "decode", ..., "consumer"
+  uint64_t items = 0;
+  double busy_s = 0;            ///< of all threads together; for "read" the time it was not held up
+  double seconds_per_item = 0;  ///< what an item costs the pipeline: busy time over parallelism
+};
+
+/// What one echo point has done.
+struct EchoPointStats {
+  std::string position;  ///< "after decode"
+  double factor = 1;     ///< as the spec asks
+  uint64_t admitted = 0;
+  uint64_t draws = 0;
+  uint64_t exceptions = 0;      ///< draws in which spacing could not be kept (in the final drain)
+  double factor_effective = 1;  ///< draws over admitted
+  double r = 0;  ///< t_upstream / t_downstream per item; echoing is free while factor <= r
+};
+
+/// Items between two nodes that may run ahead of each other.
+struct WindowStats {
+  std::string name;  ///< "source -> echo after decode"
+  uint64_t window = 0;
+  uint64_t in_flight = 0;
+  uint64_t peak_in_flight = 0;  ///< never more than `window`
+};
+
+/// What a pipeline has done so far.
+///
+/// Steady-state figures run from the first batch to the last fresh read, so that neither start-up
+/// nor the final drain enters.
+struct PipelineStats {
+  uint64_t examples = 0;  ///< delivered by Next()
+  uint64_t fresh = 0;     ///< of these, the first use at every echo point
+  uint64_t batches = 0;
+  double seconds = 0;         ///< since Open
+  double first_batch_s = 0;   ///< from Open to the first batch
+  double examples_per_s = 0;  ///< steady state
+  double fresh_per_s = 0;     ///< steady state
+  double stall_s = 0;         ///< waited inside Next(), the first batch apart
+  double stall_share = 0;     ///< of the steady state's time
+  uint64_t records = 0;       ///< delivered by the source, good and bad
+  uint64_t bytes_read = 0;
+  uint64_t bytes_in_flight = 0;  ///< of reads and records not yet in the pipeline
+  uint64_t peak_bytes_in_flight = 0;
+  uint64_t bad_count = 0;                ///< records that are bad, each counted once
+  std::vector<BadExample> bad_examples = {};  ///< the first 1,000 of them
+  std::vector<StageStats> stages = {};        ///< in order, with "read" first and "consumer" last
+  std::vector<EchoPointStats> echo_points = {};
+  std::vector<WindowStats> windows = {};
+  std::string verdict = {};  ///< which part starves the consumer, and what echoing would bring
+};
+
+}  // namespace echopipe
