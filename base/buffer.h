@@ -38,13 +38,16 @@ class Buffer {
 /// Recycles buffers by size class, so that in steady state nothing large is allocated and no fresh
 /// page is touched.
 ///
-/// Classes are eighths of a power of two (at most 12.5% unused). The free blocks kept never hold
-/// more bytes than were once in use together.
-/// Threads: every method may be called from any thread. Buffers may outlive the pool.
+/// Classes are eighths of a power of two (at most 12.5% unused). A free block of up to twice the
+/// size serves too: where sizes vary, exact classes alone would miss every other time. Blocks in
+/// use and free ones together never hold more than 1.5 times the most bytes in use so far; beyond
+/// that the free blocks of the class asked for longest ago go first. Threads: every method may be
+/// called from any thread. Buffers may outlive the pool.
 class BufferPool {
  public:
   BufferPool();
 
+  /// Throws std::bad_alloc if the memory is not there.
   std::shared_ptr<Buffer> Allocate(size_t size);
 
   /// Bytes of the buffers handed out and not yet returned, rounded up to their classes.

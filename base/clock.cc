@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <thread>
@@ -8,6 +9,9 @@
 
 namespace echopipe {
 namespace {
+
+// The wait's end must be a time that the system's clock can tell.
+constexpr Clock::Duration kLongestWait = std::chrono::hours(1);
 
 class SteadyClock final : public Clock {
  public:
@@ -38,15 +42,16 @@ class SteadyClock final : public Clock {
         changed_.Wait(mutex_);
         continue;
       }
-      const Duration until_due = calls_.begin()->first.first - Now();
-      if (until_due > Duration::zero()) {
-        changed_.WaitFor(mutex_, until_due);
+      const Time due = calls_.begin()->first.first;
+      if (const Time now = Now(); due > now) {
+        changed_.WaitFor(mutex_, std::min(due - now, kLongestWait));
         continue;
       }
-      const std::function<void()> callback = std::move(calls_.begin()->second);
+      std::function<void()> callback = std::move(calls_.begin()->second);
       calls_.erase(calls_.begin());
       mutex_.unlock();
       callback();
+      callback = nullptr;  // what it holds is user code too
       mutex_.lock();
     }
     mutex_.unlock();

@@ -79,7 +79,7 @@ class Result {
     ThrowIfError();
     return std::get<0>(state_);
   }
-  T&& value() && {
+  T value() && {  // no reference: it would dangle in `for (... : f().value())`
     ThrowIfError();
     return std::get<0>(std::move(state_));
   }

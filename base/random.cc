@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include <echopipe/base/random.h>
 
 #define XXH_INLINE_ALL
@@ -56,6 +59,12 @@ double RandomStream::Uniform() {
   const uint64_t high = Next();
   const uint64_t low = Next();
   return static_cast<double>((high << 32 | low) >> 11) * 0x1p-53;
+}
+
+// Built without fused multiply-add, whose rounding would differ between machines.
+double RandomStream::Uniform(double low, double high) {
+  const double value = low + (high - low) * Uniform();
+  return std::min(value, std::nextafter(high, low));  // the sum may round up to `high`
 }
 
 }  // namespace echopipe

@@ -38,8 +38,8 @@ class RandomStream {
   int64_t Between(int64_t low, int64_t high);
   /// Uniform over [0, 1), a multiple of 2^-53.
   double Uniform();
-  /// Uniform over [low, high).
-  double Uniform(double low, double high) { return low + (high - low) * Uniform(); }
+  /// Uniform over [low, high). Precondition: low < high, high - low is finite.
+  double Uniform(double low, double high);
   /// True with probability p.
   bool Bernoulli(double p) { return Uniform() < p; }
 
