@@ -9,6 +9,7 @@
 
 #include <echopipe/base/buffer.h>
 #include <echopipe/base/error.h>
+#include <echopipe/echo/echo_order.h>
 #include <echopipe/io/storage.h>
 
 namespace echopipe {
@@ -32,6 +33,14 @@ struct Record {
   }
 };
 
+/// Where a record stands in its data: enough to read it again in another process.
+struct RecordPlace {
+  uint64_t file = 0;    ///< folders: in the listing; shards: in the order they are given
+  uint64_t offset = 0;  ///< shards: of the sample's first header
+  uint64_t length = 0;  ///< shards: up to the next sample's
+  bool operator==(const RecordPlace&) const = default;
+};
+
 /// One place in a source's order: a record, or why there is none.
 ///
 /// A place without a record is a bad example (a tombstone further on); it keeps its ordinal.
@@ -39,18 +48,39 @@ struct SourceItem {
   uint64_t epoch = 0;
   uint64_t ordinal = 0;     ///< position in the epoch's global order, before dealing to ranks
   bool ends_epoch = false;  ///< the last of its epoch (for this rank)
-  std::shared_ptr<const std::string> uri;
-  std::string key;                       ///< as far as it is known
-  std::shared_ptr<const Record> record;  ///< null if bad
-  std::optional<Error> error;            ///< set if and only if record is null
+  RecordPlace place = {};
+  std::shared_ptr<const std::string> uri = nullptr;
+  std::string key = {};                            ///< as far as it is known
+  std::shared_ptr<const Record> record = nullptr;  ///< null if bad
+  std::optional<Error> error = {};                 ///< set if and only if record is null
 };
 
 /// Where a source stands: enough to go on from here in another process.
-struct SourceCursor {
+///
+/// Its size is that of the shuffle window, and for shards that of the keys of one shard.
+struct SourceState {
+  /// What a shuffle window holds.
+  struct Resident {
+    RecordPlace place = {};
+    std::string key = {};             ///< set for bad items
+    std::optional<Error> error = {};  ///< set for bad items: these are not read again
+  };
+
   uint64_t epoch = 0;
-  uint64_t next_ordinal = 0;  ///< the next position of the epoch's global order
-  uint64_t shard = 0;         ///< streamed shards only: place in the epoch's shard order
-  uint64_t byte_offset = 0;   ///< streamed shards only: where the next sample's header stands
+  uint64_t next_ordinal = 0;        ///< the next position of the epoch's global order
+  uint64_t records = 0;             ///< good ones among the positions before it
+  uint64_t shard = 0;               ///< shards: the next one's place in the epoch's shard order
+  uint64_t byte_offset = 0;         ///< shards: where its next sample's first header stands
+  std::vector<uint64_t> keys = {};  ///< shards: hashes of the keys before that
+  EchoState window = {};            ///< of the shuffle window
+  std::vector<Resident> residents = {};  ///< in the order of window.drawable
+};
+
+/// A record to be read again, and the identity it came with.
+struct RereadRequest {
+  uint64_t epoch = 0;
+  uint64_t ordinal = 0;
+  RecordPlace place = {};
 };
 
 /// How far a source may go ahead of its consumer. Never changes which records come, nor their
@@ -70,7 +100,8 @@ struct Shard {
 /// What a source has under way; the limits hold for these at any moment.
 struct SourceCounters {
   uint64_t reads_in_flight = 0;
-  uint64_t bytes_in_flight = 0;  ///< of reads under way and of records not yet delivered
+  /// Of reads under way and of records not yet given nor in the shuffle window.
+  uint64_t bytes_in_flight = 0;
   uint64_t peak_reads_in_flight = 0;
   uint64_t peak_bytes_in_flight = 0;
 };
@@ -79,25 +110,32 @@ struct SourceCounters {
 ///
 /// Order      A function of the spec, the seed and the data; timing does not enter.
 /// Buffering  At most `wanted` items and the limits' bytes (but the next item due may always be
-///            read, however large).
-/// End        After the last epoch, Poll() gives nothing and AtEnd() is true.
-/// Errors     A bad record is an item. What ends the stream (a vanished folder, a broken shard
-///            chain) is thrown by Poll() after all items before it have been given.
-/// Threads    Poll(), AtEnd() and cursor() by one caller at a time; the rest from any thread.
+///            read, however large), and the residents of the spec's shuffle window.
+/// End        After the last epoch, Poll() gives nothing and AtEnd() is true. The destructor
+///            cancels the reads and returns when no callback, nor `wake`, can run any more.
+/// Errors     A bad record is an item. What ends the stream (a vanished folder, an epoch without a
+///            record) is thrown by the first Poll() that has no item to give before it: after a
+///            call that gave items, call again until one gives nothing.
+/// Threads    Poll(), Reread() and AtEnd() by one caller at a time; Advance() and state() by one
+///            caller at a time, beside it; the rest from any thread.
 class Source {
  public:
   virtual ~Source() = default;
 
   /// Moves at most `wanted` items that have arrived, in order, to the end of `out` and starts
-  /// reads so that `wanted` items in all will arrive. Never blocks. When more has arrived,
-  /// the source's `wake` is called (from a storage thread; sometimes in vain).
+  /// reads so that `wanted` items in all will arrive. Never waits for a read. When more has
+  /// arrived, the source's `wake` is called (from a storage thread; sometimes in vain).
   virtual void Poll(uint64_t wanted, std::vector<SourceItem>* out) = 0;
+  /// Puts these records before all others that Poll() will give. Advance() does not count them.
+  virtual void Reread(std::vector<RereadRequest> records) = 0;
   /// All items have been given.
   virtual bool AtEnd() const = 0;
-  /// The place after the last item given by Poll().
-  virtual SourceCursor cursor() const = 0;
+  /// The consumer has done with the next `items` that Poll() gave.
+  virtual void Advance(uint64_t items) = 0;
+  /// The place behind the items counted by Advance().
+  virtual SourceState state() const = 0;
   virtual SourceCounters counters() const = 0;
-  /// Records in one epoch of this rank, where that is known without reading them.
+  /// Items in one epoch of this rank, where that is known without reading them.
   virtual std::optional<uint64_t> epoch_size() const = 0;
 };
 

@@ -28,7 +28,9 @@ class SyntheticSource final : public Source {
 
   void Poll(uint64_t wanted, std::vector<SourceItem>* out) override;
   bool AtEnd() const override;
-  SourceCursor cursor() const override { return {}; }
+  void Reread(std::vector<RereadRequest> /*records*/) override {}
+  void Advance(uint64_t /*items*/) override {}
+  SourceState state() const override { return {}; }
   SourceCounters counters() const override { return {}; }
   std::optional<uint64_t> epoch_size() const override { return options_.records; }
 

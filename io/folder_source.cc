@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <echopipe/io/folder_source.h>
+
+namespace echopipe::internal {
+
+FolderSource::FolderSource(FolderListing listing, const EpochOptions& options,
+                           const SourceState& start, uint64_t max_record_bytes,
+                           std::shared_ptr<Storage> storage, BufferPool& pool,
+                           const SourceLimits& limits, std::function<void()> wake)
+    : listing_(std::move(listing)),
+      max_record_bytes_(max_record_bytes),
+      trail_(start, [options](uint64_t epoch) { return WindowOptions(options, epoch); }),
+      order_(listing_.size(), options, start, trail_),
+      reads_(std::move(storage), pool, limits, std::move(wake)) {}
+
+void FolderSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
+  TakeArrivals();
+  uint64_t given = 0;
+  while (given < wanted && !files_.empty() && files_.front().stage == File::Stage::kReady) {
+    const std::optional<Error>& error = files_.front().error;
+    if (error && error->code() == ErrorCode::kNotFound &&
+        RootIsGone(files_.front().position.record)) {
+      fatal_ = Error({.code = ErrorCode::kNotFound,
+                      .what = "the folder is gone",
+                      .where = listing_.Root(files_.front().position.record)});
+    }
+    if (fatal_) break;
+    out->push_back(MakeItem(std::move(files_.front())));
+    files_.pop_front();
+    ++given;
+  }
+  if (fatal_ && given == 0) throw *fatal_;
+  if (!fatal_) StartReads(wanted - given);
+}
+
+void FolderSource::Reread(std::vector<RereadRequest> records) {
+  for (const RereadRequest& record : records) {
+    if (record.place.file >= listing_.size()) {
+      throw Error({.code = ErrorCode::kInvalidArgument,
+                   .what = "no such record in the folder",
+                   .where = "source state",
+                   .got = std::to_string(record.place.file),
+                   .wanted = "less than " + std::to_string(listing_.size())});
+    }
+    rereads_.push_back(record);
+  }
+}
+
+bool FolderSource::AtEnd() const { return files_.empty() && rereads_.empty() && order_.AtEnd(); }
+
+void FolderSource::TakeArrivals() {
+  for (const ReadQueue::Arrival& arrival : reads_.TakeArrivals()) {
+    const auto file = std::find_if(files_.begin(), files_.end(), [&](const File& candidate) {
+      return candidate.serial == arrival.serial;
+    });
+    OnArrival(*file, arrival.result);
+  }
+}
+
+void FolderSource::OnArrival(File& file, const Result<ReadResult>& result) {
+  if (!result.ok()) {
+    Fail(file, result.error());
+  } else if (file.stage == File::Stage::kReadingFirst) {
+    OnFirst(file, result.value());
+  } else {
+    OnRest(file, result.value());
+  }
+}
+
+void FolderSource::OnFirst(File& file, const ReadResult& result) {
+  file.first = result.data;
+  file.size = result.object_size;
+  const std::string where = listing_.Path(file.position.record);
+  if (file.size == 0) {
+    return Fail(file,
+                Error({.code = ErrorCode::kEmpty, .what = "the file is empty", .where = where}));
+  }
+  if (file.size > max_record_bytes_) {
+    return Fail(file, Error({.code = ErrorCode::kLimitExceeded,
+                             .what = "the file is too large",
+                             .where = where,
+                             .got = std::to_string(file.size) + " bytes",
+                             .wanted = "at most " + std::to_string(max_record_bytes_)}));
+  }
+  if (file.first->size() < std::min(file.size, kFirstRead)) {
+    return Fail(file, Error({.code = ErrorCode::kTruncated,
+                             .what = "the file shrank while it was read",
+                             .where = where}));
+  }
+  file.stage = file.size > kFirstRead ? File::Stage::kWaitingForRest : File::Stage::kReady;
+}
+
+void FolderSource::OnRest(File& file, const ReadResult& result) {
+  file.rest = result.data;
+  if (result.object_size != file.size || file.rest->size() != file.size - kFirstRead) {
+    return Fail(file, Error({.code = ErrorCode::kTruncated,
+                             .what = "the file changed its size while it was read",
+                             .where = listing_.Path(file.position.record)}));
+  }
+  file.stage = File::Stage::kReady;
+}
+
+// What has come of it is of no use.
+void FolderSource::Fail(File& file, Error error) {
+  if (file.first) reads_.Release(file.first->size());
+  if (file.rest) reads_.Release(file.rest->size());
+  file.first = nullptr;
+  file.rest = nullptr;
+  file.error = std::move(error);
+  file.stage = File::Stage::kReady;
+}
+
+void FolderSource::StartReads(uint64_t wanted) {
+  if (!StartRests()) return;
+  while (files_.size() < wanted) {
+    // The item due next may always be read.
+    if (!reads_.HasRoom(kFirstRead) && (!files_.empty() || !reads_.HasReadRoom())) return;
+    const std::optional<ListingOrder::Position> position = NextPosition();
+    if (!position) return;
+    files_.push_back({.position = *position});
+    Start(files_.back(), 0, kFirstRead);
+  }
+}
+
+// Older files come first: false if one has to wait.
+bool FolderSource::StartRests() {
+  for (File& file : files_) {
+    if (file.stage != File::Stage::kWaitingForRest) continue;
+    const uint64_t length = file.size - kFirstRead;
+    const bool oldest = &file == &files_.front();
+    if (!reads_.HasRoom(length) && !(oldest && reads_.HasReadRoom())) return false;
+    file.stage = File::Stage::kReadingRest;
+    Start(file, kFirstRead, length);
+  }
+  return true;
+}
+
+std::optional<ListingOrder::Position> FolderSource::NextPosition() {
+  if (rereads_.empty()) return order_.Next();
+  const RereadRequest record = rereads_.front();
+  rereads_.pop_front();
+  return ListingOrder::Position{
+      .epoch = record.epoch, .ordinal = record.ordinal, .record = record.place.file};
+}
+
+void FolderSource::Start(File& file, uint64_t offset, uint64_t length) {
+  file.serial = reads_.Start(
+      {.path = listing_.Path(file.position.record), .offset = offset, .length = length});
+}
+
+SourceItem FolderSource::MakeItem(File file) {
+  const uint64_t index = file.position.record;
+  SourceItem item{.epoch = file.position.epoch,
+                  .ordinal = file.position.ordinal,
+                  .ends_epoch = file.position.ends_epoch,
+                  .place = {.file = index},
+                  .uri = std::make_shared<const std::string>(listing_.Path(index)),
+                  .key = listing_.Key(index),
+                  .error = std::move(file.error)};
+  if (item.error) return item;
+  auto record = std::make_shared<Record>();
+  record->uri = item.uri;
+  record->key = item.key;
+  record->label = listing_.Label(index);
+  record->members.push_back({.name = "image", .bytes = Join(file)});
+  reads_.Release(file.size);
+  item.record = std::move(record);
+  return item;
+}
+
+std::shared_ptr<const Buffer> FolderSource::Join(const File& file) {
+  if (!file.rest) return file.first;
+  std::shared_ptr<Buffer> whole = reads_.pool().Allocate(static_cast<size_t>(file.size));
+  std::memcpy(whole->data(), file.first->data(), file.first->size());
+  std::memcpy(whole->data() + file.first->size(), file.rest->data(), file.rest->size());
+  return whole;
+}
+
+// Where folders have no size of their own, the listing decides.
+bool FolderSource::RootIsGone(uint64_t record) {
+  const std::string& root = listing_.Root(record);
+  const Result<uint64_t> size = reads_.storage().Size(root);
+  if (size.ok() || size.error().code() != ErrorCode::kNotFound) return false;
+  return !reads_.storage().List(root).ok();
+}
+
+}  // namespace echopipe::internal

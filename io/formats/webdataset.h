@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <echopipe/base/buffer.h>
+#include <echopipe/base/error.h>
+#include <echopipe/io/formats/tar_reader.h>
+#include <echopipe/io/source.h>
+
+namespace echopipe::internal {
+
+/// Which members of a sample become what; extensions in lower case.
+struct SampleMembers {
+  std::vector<std::string> image = {"jpg", "jpeg", "png"};  ///< the first there is wins
+  std::string label = "cls";                                ///< empty: samples have no label
+};
+
+/// A set of 64-bit hashes: 16 bytes each, or less.
+class HashSet {
+ public:
+  /// False if it was there already.
+  bool Insert(uint64_t hash);
+
+ private:
+  void Place(uint64_t hash);
+  void Grow();
+
+  std::vector<uint64_t> slots_;  // 0 is free
+  size_t size_ = 0;
+};
+
+/// One sample of a shard: a record, or why there is none.
+struct Sample {
+  std::string key = {};
+  uint64_t key_hash = 0;
+  uint64_t offset = 0;       ///< of its first header
+  uint64_t next_offset = 0;  ///< where the next sample's headers begin, or the archive ends
+  bool ends_shard = false;   ///< nothing of the shard follows, or can be read
+  std::shared_ptr<const Record> record = nullptr;
+  std::optional<Error> error = {};  ///< set if and only if record is null
+};
+
+/// Takes the samples out of a WebDataset shard as its bytes come.
+///
+/// Samples  Adjacent members that share the path up to the first dot of its last component, which
+///          is the key; the rest is the extension. Names without an extension or with a leading
+///          dot are passed over.
+/// Members  The image member becomes the feature "image", the label a number; all others pass
+///          through, named by their extension. Extensions are compared without regard to case.
+/// Order    As in the shard, whatever the sizes fed.
+/// Errors   A sample in the place of the bad one. kMissingMember; kCorrupt: a label that is no
+///          integer, an extension that comes twice, a key that comes back after other samples;
+///          kLimitExceeded: over 1 GiB or 256 members. What TarReader throws makes the sample under
+///          way a bad one (or gives one without a key) and ends the shard. So does kUnsupported:
+///          global pax headers that set path or size, since such samples could not be found again
+///          by their offset.
+/// Threads  One caller at a time. Records may outlive the reader.
+/// Cost     One copy of the bytes, into a buffer for each member; 16 bytes for each key.
+class SampleReader {
+ public:
+  /// Begins at `offset`, where a sample's first header stands; `keys` are those before it.
+  SampleReader(std::shared_ptr<const std::string> shard, const SampleMembers& members,
+               BufferPool& pool, uint64_t offset = 0, std::span<const uint64_t> keys = {});
+
+  void SetShardSize(uint64_t size) { tar_.SetShardSize(size); }
+  /// The next bytes; they must live until Next() gives nothing.
+  /// Precondition: Next() has given nothing, or was not called yet.
+  void Feed(std::span<const uint8_t> bytes) { tar_.Feed(bytes); }
+  /// No further bytes will come.
+  void Finish() { tar_.Finish(); }
+  /// The next sample, or nothing: bytes are needed, or at_end().
+  std::optional<Sample> Next();
+  bool at_end() const { return at_end_; }
+  /// The shard cannot be read any further: the sample under way as a bad one, as after an error of
+  /// the reader's own.
+  Sample Fail(const Error& error);
+  /// Bytes of the shard taken so far.
+  uint64_t offset() const { return tar_.offset(); }
+  /// Bytes copied for the sample under way.
+  uint64_t held_bytes() const { return sample_ ? sample_->filled : 0; }
+
+ private:
+  struct Member {
+    std::string extension;
+    std::string lower;  // the extension in lower case
+    std::shared_ptr<Buffer> bytes;
+    size_t filled = 0;
+  };
+  /// The sample under way.
+  struct Pending {
+    std::string key;
+    uint64_t key_hash = 0;
+    uint64_t offset = 0;
+    uint64_t bytes = 0;   // of the members, as their headers say
+    uint64_t filled = 0;  // of these, so far
+    std::vector<Member> members = {};
+    std::optional<Error> error = {};
+  };
+
+  static constexpr size_t kNone = ~size_t{0};  // no such member
+
+  std::optional<Sample> Step(const TarReader::Event& event);
+  std::optional<Sample> OnMember(const TarReader::Event& event);
+  void AddMember(std::string extension, uint64_t size);
+  void OnData(std::span<const uint8_t> data);
+  Sample Complete();
+  std::shared_ptr<const Record> MakeRecord();
+  size_t FindMember(std::string_view extension) const;
+  size_t FindImage() const;
+  int64_t ParseLabel(const Member& member) const;
+  Error SampleError(ErrorCode code, std::string what, std::string got = {}) const;
+  void MarkBad(Error error);
+
+  std::shared_ptr<const std::string> shard_;
+  SampleMembers wanted_;
+  BufferPool& pool_;
+  TarReader tar_;
+  HashSet keys_;
+  std::optional<Pending> sample_;
+  bool in_member_ = false;  // the data to come are of sample_'s last member
+  bool at_end_ = false;
+};
+
+}  // namespace echopipe::internal

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <echopipe/io/folder_source.h>
+#include <echopipe/io/formats/image_folder.h>
+#include <echopipe/io/glob.h>
+#include <echopipe/io/open_source.h>
+#include <echopipe/io/tar_source.h>
+#include <echopipe/proto/pipeline.pb.h>
+
+namespace echopipe {
+namespace {
+
+using internal::EpochOptions;
+using internal::SampleMembers;
+
+// Their order takes memory for each; far above any real use.
+constexpr uint64_t kMaxWindow = 100'000'000;
+constexpr uint64_t kMaxEpochs = uint64_t{1} << 32;
+
+[[noreturn]] void ThrowField(const std::string& field, std::string what, std::string got = {},
+                             std::string wanted = {}) {
+  throw Error({.code = ErrorCode::kInvalidArgument,
+               .what = std::move(what),
+               .where = field,
+               .got = std::move(got),
+               .wanted = std::move(wanted)});
+}
+
+std::string Lower(std::string text) {
+  for (char& c : text) {
+    if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+bool IsCompressedTar(std::string_view name) {
+  constexpr std::string_view kEndings[] = {".tar.gz", ".tgz", ".tar.zst", ".tar.bz2", ".tar.xz"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+proto::Source::Format FormatOf(const proto::Source& spec, const std::string& name) {
+  if (spec.format() != proto::Source::AUTO) return spec.format();
+  if (IsCompressedTar(name)) {
+    ThrowField("source.uri", "compressed shards are not read", name, "a name that ends in .tar");
+  }
+  return name.ends_with(".tar") ? proto::Source::TAR : proto::Source::IMAGE_FOLDER;
+}
+
+// The one format of all names.
+proto::Source::Format CommonFormat(const proto::Source& spec,
+                                   const std::vector<std::string>& names) {
+  const proto::Source::Format format = FormatOf(spec, names.at(0));
+  for (const std::string& name : names) {
+    if (FormatOf(spec, name) == format) continue;
+    ThrowField("source.uri", "shards and folders in one source", names[0] + " and " + name);
+  }
+  return format;
+}
+
+void CheckFormat(const proto::Source& spec, const std::vector<std::string>& names) {
+  const proto::Source::Format format = CommonFormat(spec, names);
+  if (format == proto::Source::TAR && spec.shuffle().has_full()) {
+    ThrowField("source.shuffle.full",
+               "a full shuffle needs records that can be read one by one, not a tar shard",
+               names[0], "shuffle { window: N }");
+  }
+}
+
+std::vector<std::string> SplitExtensions(const std::string& field, const std::string& list) {
+  std::vector<std::string> extensions;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(';', begin), list.size());
+    extensions.push_back(Lower(list.substr(begin, end - begin)));
+    if (extensions.back().empty()) ThrowField(field, "an extension is empty", list, "jpg;jpeg;png");
+    begin = end + 1;
+  }
+  return extensions;
+}
+
+SampleMembers MembersOf(const proto::TarMembers& spec) {
+  SampleMembers members;
+  if (!spec.image().empty()) members.image = SplitExtensions("source.tar.image", spec.image());
+  if (!spec.label().empty()) members.label = spec.label() == "-" ? "" : Lower(spec.label());
+  const auto& image = members.image;
+  if (std::find(image.begin(), image.end(), members.label) != image.end()) {
+    ThrowField("source.tar.label", "the label member is an image member too", members.label);
+  }
+  return members;
+}
+
+EpochOptions EpochsOf(const proto::Source& spec, const SourceOptions& options) {
+  EpochOptions epochs{.seed = options.seed,
+                      .epochs = spec.has_epochs() ? spec.epochs() : 1,
+                      .take = spec.take(),
+                      .shard = options.shard};
+  if (spec.shuffle().has_full()) epochs.shuffle = EpochOptions::Shuffle::kFull;
+  if (spec.shuffle().kind_case() == proto::Shuffle::kWindow) {
+    epochs.shuffle = EpochOptions::Shuffle::kWindow;
+    epochs.window = spec.shuffle().window();
+  }
+  return epochs;
+}
+
+void CheckOptions(const proto::Source& spec, const SourceOptions& options) {
+  const Shard& shard = options.shard;
+  if (shard.world == 0 || shard.rank >= shard.world) {
+    ThrowField("rank", "out of range", std::to_string(shard.rank),
+               "less than the world's " + std::to_string(shard.world));
+  }
+  if (options.limits.reads_in_flight < 1) {
+    ThrowField("reads_in_flight", "out of range", std::to_string(options.limits.reads_in_flight),
+               "at least 1");
+  }
+  if (options.limits.bytes_in_flight < 1) {
+    ThrowField("bytes_in_flight", "out of range", "0", "at least 1");
+  }
+  if (spec.take() != 0 && spec.take() < shard.world) {
+    ThrowField("source.take", "fewer records than there are ranks", std::to_string(spec.take()),
+               "at least " + std::to_string(shard.world));
+  }
+}
+
+// The window's own part of a state is checked where the window is restored.
+void CheckState(const SourceState& state, uint64_t files, uint64_t shards) {
+  const auto check = [](bool possible, std::string what) {
+    if (!possible) ThrowField("source state", std::move(what));
+  };
+  check(state.residents.size() == state.window.drawable.size(),
+        "the residents do not fit to the window");
+  check(state.window.blocked.empty(), "a shuffle window blocks no item");
+  check(state.shard <= shards, "no such shard");
+  check(state.shard < shards || state.byte_offset == 0, "no such shard");
+  for (const SourceState::Resident& resident : state.residents) {
+    check(resident.place.file < files, "no such file");
+  }
+}
+
+std::vector<std::string> ExpandAll(const proto::Source& spec, Storage& storage) {
+  std::vector<std::string> names;
+  for (const std::string& uri : spec.uri()) {
+    std::vector<std::string> expanded = internal::ExpandUri(uri, storage);
+    std::move(expanded.begin(), expanded.end(), std::back_inserter(names));
+  }
+  return names;
+}
+
+}  // namespace
+
+void ValidateSource(const proto::Source& spec) {
+  if (spec.uri().empty()) ThrowField("source.uri", "no uri is given");
+  std::vector<std::string> names;
+  for (const std::string& uri : spec.uri()) {
+    if (uri.empty()) ThrowField("source.uri", "a uri is empty");
+    try {
+      std::vector<std::string> expanded = internal::ExpandBraces(uri);
+      std::move(expanded.begin(), expanded.end(), std::back_inserter(names));
+    } catch (const Error& error) {
+      ThrowField("source.uri", error.details().what, uri, error.details().wanted);
+    }
+  }
+  if (!proto::Source::Format_IsValid(spec.format())) {
+    ThrowField("source.format", "no such format", std::to_string(spec.format()));
+  }
+  CheckFormat(spec, names);
+  if (spec.shuffle().kind_case() == proto::Shuffle::kWindow &&
+      (spec.shuffle().window() < 1 || spec.shuffle().window() > kMaxWindow)) {
+    ThrowField("source.shuffle.window", "out of range", std::to_string(spec.shuffle().window()),
+               "1 to " + std::to_string(kMaxWindow));
+  }
+  if (spec.epochs() > kMaxEpochs) {
+    ThrowField("source.epochs", "out of range", std::to_string(spec.epochs()),
+               "0 to " + std::to_string(kMaxEpochs));
+  }
+  if (spec.take() > uint64_t{1} << 62) {
+    ThrowField("source.take", "out of range", std::to_string(spec.take()), "0 to 2^62");
+  }
+  MembersOf(spec.tar());
+}
+
+std::unique_ptr<Source> OpenSource(const proto::Source& spec, std::shared_ptr<Storage> storage,
+                                   BufferPool& pool, SourceOptions options) {
+  ValidateSource(spec);
+  CheckOptions(spec, options);
+  std::vector<std::string> names = ExpandAll(spec, *storage);
+  CheckFormat(spec, names);
+  const EpochOptions epochs = EpochsOf(spec, options);
+  const SourceState start = options.start.value_or(SourceState{});
+  if (CommonFormat(spec, names) == proto::Source::TAR) {
+    CheckState(start, names.size(), names.size());
+    return std::make_unique<internal::TarSource>(std::move(names), MembersOf(spec.tar()), epochs,
+                                                 start, std::move(storage), pool, options.limits,
+                                                 std::move(options.wake));
+  }
+  internal::FolderListing listing =
+      internal::ListImageFolders(names, spec.folder().classes(), *storage);
+  CheckState(start, listing.size(), 0);
+  return std::make_unique<internal::FolderSource>(std::move(listing), epochs, start,
+                                                  options.max_record_bytes, std::move(storage),
+                                                  pool, options.limits, std::move(options.wake));
+}
+
+}  // namespace echopipe

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <echopipe/base/buffer.h>
+#include <echopipe/base/export.h>
+#include <echopipe/io/source.h>
+#include <echopipe/io/storage.h>
+
+namespace echopipe::proto {
+class Source;
+}
+
+namespace echopipe {
+
+/// What a source is opened with, beside its spec.
+struct SourceOptions {
+  uint64_t seed = 0;
+  Shard shard = {};
+  SourceLimits limits = {};
+  /// Called from a storage thread when something has arrived, under no lock. It must neither wait
+  /// nor destroy the source.
+  std::function<void()> wake = {};
+  /// Where to begin: what state() told of a source of the same spec, seed, data and shard.
+  std::optional<SourceState> start = {};
+  uint64_t max_record_bytes = uint64_t{256} << 20;  ///< of a file in an image folder
+};
+
+/// Throws kInvalidArgument, with the field's name in `where`, if the spec cannot be meant.
+/// Touches no storage.
+ECHOPIPE_EXPORT void ValidateSource(const proto::Source& spec);
+
+/// Opens a source: expands its uris and lists its folders, which blocks; reads nothing yet.
+///
+/// `pool` must outlive the source.
+/// Errors  As ValidateSource(); kInvalidArgument for options out of range or a state that cannot be
+///         this source's; kNotFound, kEmpty and others of the listing.
+ECHOPIPE_EXPORT std::unique_ptr<Source> OpenSource(const proto::Source& spec,
+                                                   std::shared_ptr<Storage> storage,
+                                                   BufferPool& pool, SourceOptions options);
+
+}  // namespace echopipe

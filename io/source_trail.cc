@@ -1,0 +1,99 @@
+#include <unordered_map>
+#include <utility>
+
+#include <echopipe/io/source_trail.h>
+
+namespace echopipe::internal {
+
+SourceTrail::SourceTrail(const SourceState& start, OptionsOfEpoch window_options)
+    : window_options_(std::move(window_options)), place_(start) {
+  place_.window = {};
+  place_.residents.clear();
+  std::vector<EchoOrder::Slot> slots;
+  window_.emplace(window_options_(start.epoch), start.window, &slots);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] >= held_.size()) held_.resize(slots[i] + 1);
+    held_[slots[i]] = {.item = start.window.drawable.at(i).item, .resident = start.residents.at(i)};
+  }
+}
+
+void SourceTrail::BeginEpoch(uint64_t epoch) {
+  Add({.kind = Step::Kind::kBeginEpoch, .number = epoch});
+}
+void SourceTrail::Admit(Entry entry) {
+  Add({.kind = Step::Kind::kAdmit, .entry = std::move(entry)});
+}
+void SourceTrail::CloseWindow() { Add({.kind = Step::Kind::kClose}); }
+void SourceTrail::Draw() { Add({.kind = Step::Kind::kDraw}); }
+void SourceTrail::EndItem(uint64_t next_ordinal) {
+  Add({.kind = Step::Kind::kEndItem, .number = next_ordinal});
+}
+
+void SourceTrail::Add(Step step) {
+  MutexLock lock(mutex_);
+  steps_.push_back(std::move(step));
+}
+
+void SourceTrail::Advance(uint64_t items) {
+  MutexLock lock(mutex_);
+  while (items > 0 && !steps_.empty()) {
+    if (steps_.front().kind == Step::Kind::kEndItem) --items;
+    Follow(std::move(steps_.front()));
+    steps_.pop_front();
+  }
+  // Behind an epoch's last item the next one begins.
+  if (!steps_.empty() && steps_.front().kind == Step::Kind::kBeginEpoch) {
+    Follow(std::move(steps_.front()));
+    steps_.pop_front();
+  }
+}
+
+void SourceTrail::Follow(Step step) {
+  switch (step.kind) {
+    case Step::Kind::kBeginEpoch:
+      place_ = {.epoch = step.number};
+      window_.emplace(window_options_(step.number));
+      held_.clear();
+      break;
+    case Step::Kind::kAdmit:
+      FollowAdmit(*std::move(step.entry));
+      break;
+    case Step::Kind::kClose:
+      window_->Close();
+      break;
+    case Step::Kind::kDraw:
+      if (const std::optional<EchoOrder::Pick> pick = window_->Draw()) {
+        place_.records += held_[pick->slot].resident.error ? 0 : 1;
+      }
+      break;
+    case Step::Kind::kEndItem:
+      place_.next_ordinal = step.number;
+      break;
+  }
+}
+
+void SourceTrail::FollowAdmit(Entry entry) {
+  const uint64_t item = window_->admitted();
+  const EchoOrder::Slot slot = window_->Offer();
+  if (slot >= held_.size()) held_.resize(slot + 1);
+  held_[slot] = {.item = item, .resident = std::move(entry.resident)};
+  if (entry.shard != place_.shard) place_.keys.clear();
+  if (entry.key_hash) place_.keys.push_back(*entry.key_hash);
+  if (entry.next_shard != entry.shard) place_.keys.clear();
+  place_.shard = entry.next_shard;
+  place_.byte_offset = entry.next_byte_offset;
+}
+
+SourceState SourceTrail::state() const {
+  MutexLock lock(mutex_);
+  SourceState state = place_;
+  state.window = window_->State();
+  std::unordered_map<uint64_t, const SourceState::Resident*> residents;
+  for (const Held& held : held_) residents[held.item] = &held.resident;
+  for (const EchoState::Resident& resident : state.window.drawable) {
+    state.residents.push_back(*residents.at(resident.item));
+  }
+  return state;
+}
+
+}  // namespace echopipe::internal

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <echopipe/echo/echo_buffer.h>
+#include <echopipe/io/epoch_order.h>
+#include <echopipe/io/read_queue.h>
+#include <echopipe/io/sample_loader.h>
+#include <echopipe/io/shard_stream.h>
+#include <echopipe/io/source.h>
+#include <echopipe/io/source_trail.h>
+
+namespace echopipe::internal {
+
+/// The samples of WebDataset shards in epoch order, streamed.
+///
+///     shards  -->  samples  -->  [ shuffle window ]  -->  positions 0, 1, 2, ... dealt to ranks
+///
+/// Order      The shards as given, or permuted for each epoch and their samples drawn from the
+///            window. The window is drained at each epoch's border.
+/// Buffering  The window, and a look-ahead of less than two rounds of the ranks: only then is it
+///            known that a round is complete, and which one is the last.
+/// Errors     Bad samples are items, and so is a shard that cannot be read. Poll() throws kEmpty
+///            after an epoch without a good record, kInvalidArgument if an epoch has fewer items
+///            than there are ranks.
+class TarSource final : public Source {
+ public:
+  TarSource(std::vector<std::string> uris, const SampleMembers& members,
+            const EpochOptions& options, const SourceState& start, std::shared_ptr<Storage> storage,
+            BufferPool& pool, const SourceLimits& limits, std::function<void()> wake);
+
+  void Poll(uint64_t wanted, std::vector<SourceItem>* out) override;
+  void Reread(std::vector<RereadRequest> records) override;
+  bool AtEnd() const override;
+  void Advance(uint64_t items) override { trail_.Advance(items); }
+  SourceState state() const override { return trail_.state(); }
+  SourceCounters counters() const override { return reads_.counters(); }
+  std::optional<uint64_t> epoch_size() const override { return std::nullopt; }
+
+ private:
+  /// A sample in the window, or one read again. `item` lacks its epoch and ordinal.
+  struct Entry {
+    SourceItem item;
+    bool loaded = true;
+    uint64_t held = 0;  // bytes counted in flight for it
+  };
+
+  void RestoreWindow(const SourceState& start);
+  std::shared_ptr<Entry> AddToLoader(const RecordPlace& place, bool count);
+  void TakeArrivals();
+  std::optional<SourceItem> NextItem();
+  std::optional<SourceItem> NextReread();
+  uint64_t NextOrdinal() const;
+  void LookAhead(uint64_t positions);
+  bool PullSample();
+  uint64_t Known() const;
+  bool EndIsKnown() const;
+  bool DrawUpTo(uint64_t ordinal);
+  bool FillWindow();
+  void Admit(ShardSample sample);
+  void FinishEpoch();
+  bool Ended() const { return options_.epochs != 0 && epoch_ >= options_.epochs; }
+
+  EpochOptions options_;
+  ReadQueue reads_;  // before those that use it
+  SourceTrail trail_;
+  ShardStream stream_;
+  SampleLoader loader_;
+  uint64_t epoch_;
+  uint64_t drawn_;  // positions of the epoch
+  uint64_t good_;   // records among them
+  std::optional<EchoBuffer<Entry>> window_;
+  std::deque<ShardSample> ahead_;     // known, but not in the window
+  bool stream_ended_ = false;         // for this epoch
+  std::shared_ptr<const Entry> due_;  // drawn as position drawn_ - 1, not given yet
+  std::optional<Error> first_error_;  // of the epoch
+  std::deque<std::shared_ptr<Entry>> rereads_;
+  std::optional<Error> fatal_;
+};
+
+}  // namespace echopipe::internal
