@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include <echopipe/base/export.h>
 #include <echopipe/base/mutex.h>
 
 namespace echopipe {
@@ -16,7 +17,7 @@ namespace echopipe {
 ///
 /// The storage is aligned to 64 bytes, not initialised, and goes back to where it came from with
 /// the last reference.
-class Buffer {
+class ECHOPIPE_EXPORT Buffer {
  public:
   virtual ~Buffer() = default;
   Buffer(const Buffer&) = delete;
@@ -41,7 +42,7 @@ class Buffer {
 /// Classes are eighths of a power of two (at most 12.5% unused). The free blocks kept never hold
 /// more bytes than were once in use together.
 /// Threads: every method may be called from any thread. Buffers may outlive the pool.
-class BufferPool {
+class ECHOPIPE_EXPORT BufferPool {
  public:
   BufferPool();
 
