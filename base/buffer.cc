@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 constexpr size_t kSmallest = 256;
-constexpr size_t kClasses = 8 * 56;
+constexpr size_t kClasses = size_t{8} * 56;
 
 // Classes are kSmallest, then eight steps to each power of two.
 size_t ClassOf(size_t size) {
