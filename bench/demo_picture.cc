@@ -151,8 +151,8 @@ class Canvas {
     std::vector<uint8_t> bytes(pixels_.size() * 3);
     for (size_t i = 0; i < pixels_.size(); ++i) {
       for (size_t c = 0; c < 3; ++c) {
-        const float value = std::clamp(pixels_[i][c] + light_[i], 0.0F, 255.0F);
-        bytes[3 * i + c] = static_cast<uint8_t>(value + 0.5F);
+        const float value = std::clamp(pixels_[i][c] + light_[i] + 0.5F, 0.0F, 255.0F);
+        bytes[3 * i + c] = static_cast<uint8_t>(value);
       }
     }
     return bytes;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -200,6 +201,7 @@ TEST(DemoDataTest, FileInTheFoldersPlaceIsAnIoError) {
 struct BadOption {
   std::string name;
   DemoDataOptions options;
+  friend void PrintTo(const BadOption& bad, std::ostream* out) { *out << bad.name; }
 };
 
 class DemoDataOptionsTest : public ::testing::TestWithParam<BadOption> {};
@@ -216,13 +218,15 @@ TEST_P(DemoDataOptionsTest, OptionOutOfRangeIsNamedAndNothingIsWritten) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Ranges, DemoDataOptionsTest,
-    ::testing::Values(BadOption{"images", {.images = 0}},
-                      BadOption{"images", {.images = 1'000'001}},
-                      BadOption{"classes", {.classes = 0}}, BadOption{"classes", {.classes = 101}},
-                      BadOption{"width", {.width = 15}}, BadOption{"width", {.width = 8193}},
-                      BadOption{"height", {.height = 15}}, BadOption{"height", {.height = 8193}}));
+INSTANTIATE_TEST_SUITE_P(Ranges, DemoDataOptionsTest,
+                         ::testing::Values(BadOption{"images", {.images = 0}},
+                                           BadOption{"images", {.images = 1'000'001}},
+                                           BadOption{"classes", {.images = 1, .classes = 0}},
+                                           BadOption{"classes", {.images = 1, .classes = 101}},
+                                           BadOption{"width", {.images = 1, .width = 15}},
+                                           BadOption{"width", {.images = 1, .width = 8193}},
+                                           BadOption{"height", {.images = 1, .height = 15}},
+                                           BadOption{"height", {.images = 1, .height = 8193}}));
 
 using Mean = std::array<double, 3>;
 
