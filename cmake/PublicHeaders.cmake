@@ -1,0 +1,10 @@
+# What users may include, and all that is installed. scripts/check-arrows reads this list too.
+set(ECHOPIPE_PUBLIC_HEADERS
+  base/buffer.h
+  base/clock.h
+  base/error.h
+  base/export.h
+  base/mutex.h
+  io/storage.h
+  pipeline/example.h
+  pipeline/tensor.h)
