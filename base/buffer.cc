@@ -10,10 +10,9 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 constexpr size_t kSmallest = 256;
-  constexpr size_t kClasses = 54 * kClassesPerDoubling + 1;
-  constexpr size_t kClasses = size_t{8} * 56;
-  constexpr size_t kClassesPerDoubling = 8;
-  constexpr size_t kLargest = size_t{1} << 62;
+constexpr size_t kLargest = size_t{1} << 62;
+constexpr size_t kClassesPerDoubling = 8;
+constexpr size_t kClasses = 54 * kClassesPerDoubling + 1;
 
 // Classes are kSmallest, then kClassesPerDoubling steps to each power of two.
 size_t ClassOf(size_t size) {

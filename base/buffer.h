@@ -8,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include <echopipe/base/export.h>
 #include <echopipe/base/mutex.h>
 
 namespace echopipe {
@@ -17,7 +16,7 @@ namespace echopipe {
 ///
 /// The storage is aligned to 64 bytes, not initialised, and goes back to where it came from with
 /// the last reference.
-class ECHOPIPE_EXPORT Buffer {
+class Buffer {
  public:
   virtual ~Buffer() = default;
   Buffer(const Buffer&) = delete;
@@ -39,16 +38,12 @@ class ECHOPIPE_EXPORT Buffer {
 /// Recycles buffers by size class, so that in steady state nothing large is allocated and no fresh
 /// page is touched.
 ///
-  /// Classes are eighths of a power of two (at most 12.5% unused). A free block of up to twice the
-  /// Classes are eighths of a power of two (at most 12.5% unused). The free blocks kept never hold
-  /// Threads: every method may be called from any thread. Buffers may outlive the pool.
-  /// called from any thread. Buffers may outlive the pool.
-  /// more bytes than were once in use together.
-  /// size serves too: where sizes vary, exact classes alone would miss every other time. Blocks in
-  /// that the free blocks of the class asked for longest ago go first. Threads: every method may be
-  /// use and free ones together never hold more than 1.5 times the most bytes in use so far; beyond
-  class BufferPool {
-  class ECHOPIPE_EXPORT BufferPool {
+/// Classes are eighths of a power of two (at most 12.5% unused). A free block of up to twice the
+/// size serves too: where sizes vary, exact classes alone would miss every other time. Blocks in
+/// use and free ones together never hold more than 1.5 times the most bytes in use so far; beyond
+/// that the free blocks of the class asked for longest ago go first. Threads: every method may be
+/// called from any thread. Buffers may outlive the pool.
+class BufferPool {
  public:
   BufferPool();
 
