@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <ostream>
 #include <random>
 #include <string>
 
@@ -51,6 +52,8 @@ std::vector<uint8_t> PlainDecode(std::string_view jpeg, J_COLOR_SPACE color) {
 struct Variant {
   const char* name;
   JpegOptions options;
+
+  friend void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
 };
 
 std::vector<Variant> Variants() {
@@ -338,7 +341,7 @@ TEST(JpegTest, VariantsThatAreNotReadAreUnsupported) {
   EXPECT_THAT(DecodeError(with(8, 0)), IsError(ErrorCode::kCorrupt));           // width 0
 }
 
-TEST(JpegTest, TwoSizesAreCorrupt) {
+TEST(JpegTest, SecondFrameHeaderIsCorrupt) {
   const std::string jpeg = MakeJpeg(16, 16);
   const size_t frame = jpeg.find("\xff\xc0");
   std::string doubled = jpeg;
