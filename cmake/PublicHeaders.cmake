@@ -6,5 +6,10 @@ set(ECHOPIPE_PUBLIC_HEADERS
   base/export.h
   base/mutex.h
   io/storage.h
+  pipeline/batch.h
   pipeline/example.h
+  pipeline/options.h
+  pipeline/pipeline.h
+  pipeline/spec.h
+  pipeline/stats.h
   pipeline/tensor.h)
