@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "echo_cases.h"
-#include "echo_model.h"
+#include <echopipe/tests/echo/echo_cases.h>
+#include <echopipe/tests/echo/echo_model.h>
 #include <gmock/gmock.h>
 
 #include <echopipe/echo/draw_random.h>
