@@ -41,7 +41,8 @@ class Pipeline::Impl {
                [&](BufferPool& pool, std::function<void()> wake) {
                  SourceOptions source{.seed = spec.message().seed(),
                                       .shard = {rank.rank, rank.world},
-                                      .wake = std::move(wake)};
+                                      .wake = std::move(wake),
+                                      .log = options.log};
                  source.limits.reads_in_flight = options.reads_in_flight;
                  if (options.memory_cap > 0) {
                    source.limits.bytes_in_flight =
