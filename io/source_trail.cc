@@ -9,11 +9,10 @@ SourceTrail::SourceTrail(const SourceState& start, OptionsOfEpoch window_options
     : window_options_(std::move(window_options)), place_(start) {
   place_.window = {};
   place_.residents.clear();
-  std::vector<EchoOrder::Slot> slots;
-  window_.emplace(window_options_(start.epoch), start.window, &slots);
-  for (size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i] >= held_.size()) held_.resize(slots[i] + 1);
-    held_[slots[i]] = {.item = start.window.drawable.at(i).item, .resident = start.residents.at(i)};
+  window_.emplace(window_options_(start.epoch), start.window);
+  for (size_t slot = 0; slot < start.residents.size(); ++slot) {
+    held_.push_back(
+        {.item = start.window.drawable.at(slot).item, .resident = start.residents[slot]});
   }
 }
 

@@ -21,7 +21,7 @@ class SyntheticSource final : public Source {
     uint64_t epochs = 1;               ///< 0: endless
     std::set<uint64_t> bad = {};       ///< ordinals that cannot be read
     bool gated = false;                ///< nothing comes before Release()
-    uint64_t fails_at = ~uint64_t{0};  ///< Poll() throws when so many items have been given
+    uint64_t fails_at = ~uint64_t{0};  ///< the stream breaks after so many items
   };
 
   SyntheticSource(Options options, BufferPool& pool, std::function<void()> wake);
