@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "echo_cases.h"
+#include <echopipe/tests/echo/echo_cases.h>
 #include <gmock/gmock.h>
 
 #include <echopipe/base/error.h>

@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "echo_cases.h"
+#include <echopipe/tests/echo/echo_cases.h>
 #include <gmock/gmock.h>
 
 #include <echopipe/base/error.h>

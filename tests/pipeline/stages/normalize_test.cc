@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "stage_testing.h"
+#include <echopipe/tests/pipeline/stages/stage_testing.h>
 #include <gmock/gmock.h>
 #include <hwy/targets.h>
 

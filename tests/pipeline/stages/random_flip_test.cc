@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "stage_testing.h"
+#include <echopipe/tests/pipeline/stages/stage_testing.h>
 #include <gmock/gmock.h>
 #include <hwy/targets.h>
 

@@ -1,4 +1,4 @@
-#include "stage_testing.h"
+#include <echopipe/tests/pipeline/stages/stage_testing.h>
 
 #include <algorithm>
 #include <array>

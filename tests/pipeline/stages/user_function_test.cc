@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-#include "stage_testing.h"
+#include <echopipe/tests/pipeline/stages/stage_testing.h>
 #include <gmock/gmock.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
