@@ -103,6 +103,11 @@ Outlet::Totals Outlet::totals() const {
   return TotalsNow();
 }
 
+bool Outlet::HasWaitingCaller() const {
+  MutexLock lock(mutex_);
+  return waiting_ > 0 && ready_.empty() && !ended_;
+}
+
 std::optional<Outlet::Totals> Outlet::first_batch() const {
   MutexLock lock(mutex_);
   return first_batch_;

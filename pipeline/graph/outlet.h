@@ -44,6 +44,8 @@ class Outlet {
   Totals totals() const;
   /// The totals right after the first batch.
   std::optional<Totals> first_batch() const;
+  /// A caller is in Take() and there is nothing for it.
+  bool HasWaitingCaller() const;
   /// Holds while a caller waits in Take().
   const Timer& stalls() const { return stalls_; }
 
