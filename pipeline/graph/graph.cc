@@ -223,10 +223,11 @@ void Graph::Post(JointNode& node, Message message) {
 
 std::optional<Batch> Graph::Take() {
   uint64_t seen = progress_.load();
-  std::optional<Batch> batch = outlet_->Take([&](std::chrono::nanoseconds) {
+  std::optional<Batch> batch = outlet_->Take([&] {
     // Nothing moved: perhaps oneTBB gave the arena no thread. Then this one does the work.
-    if (progress_.load() == seen) Drive();
-    seen = progress_.load();
+    const bool stuck = progress_.load() == seen;
+    if (stuck) Drive();
+    return progress_.load() != std::exchange(seen, progress_.load()) && stuck;
   });
   if (batch) Post(*last_joint_node_, Message::Credit(1));
   return batch;

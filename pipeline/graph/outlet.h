@@ -30,8 +30,8 @@ class Outlet {
   void Fail(const Error& error);
 
   /// The next batch, or nothing at the end; throws what ended the stream. While there is none yet,
-  /// `help` is called now and then, without a lock, with how long the wait has lasted.
-  std::optional<Batch> Take(const std::function<void(std::chrono::nanoseconds waited)>& help);
+  /// `help` is called now and then, without a lock; it tells whether it had anything to do.
+  std::optional<Batch> Take(const std::function<bool()>& help);
 
   /// What has been delivered.
   struct Totals {

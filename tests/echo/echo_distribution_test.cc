@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include <echopipe/tests/echo/echo_cases.h>
-#include <echopipe/tests/echo/echo_model.h>
 #include <gmock/gmock.h>
 
 #include <echopipe/echo/draw_random.h>
 #include <echopipe/echo/echo_buffer.h>
+#include <echopipe/tests/echo/echo_cases.h>
+#include <echopipe/tests/echo/echo_model.h>
 
 namespace echopipe {
 namespace {

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <echopipe/tests/pipeline/stages/stage_testing.h>
 #include <gmock/gmock.h>
+
+#include <echopipe/tests/pipeline/stages/stage_testing.h>
 
 namespace echopipe::internal {
 namespace {
