@@ -5,6 +5,13 @@ set(ECHOPIPE_PUBLIC_HEADERS
   base/error.h
   base/export.h
   base/mutex.h
+  io/shaped_storage.h
   io/storage.h
+  pipeline/batch.h
+  pipeline/builder.h
   pipeline/example.h
+  pipeline/options.h
+  pipeline/pipeline.h
+  pipeline/spec.h
+  pipeline/stats.h
   pipeline/tensor.h)

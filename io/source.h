@@ -130,7 +130,8 @@ class Source {
   virtual void Reread(std::vector<RereadRequest> records) = 0;
   /// All items have been given.
   virtual bool AtEnd() const = 0;
-  /// The consumer has done with the next `items` that Poll() gave.
+  /// The consumer has done with the next `items` that Poll() gave. Until then the source keeps a
+  /// few words for each, so it must be called even if state() never is.
   virtual void Advance(uint64_t items) = 0;
   /// The place behind the items counted by Advance().
   virtual SourceState state() const = 0;

@@ -53,6 +53,11 @@ class SourceTrail {
     std::optional<Entry> entry = {};
   };
 
+  struct Held {
+    uint64_t item = 0;  // the how-manieth admitted
+    SourceState::Resident resident;
+  };
+
   void Add(Step step);
   void Follow(Step step) ECHOPIPE_REQUIRES(mutex_);
   void FollowAdmit(Entry entry) ECHOPIPE_REQUIRES(mutex_);
@@ -62,10 +67,6 @@ class SourceTrail {
   std::deque<Step> steps_ ECHOPIPE_GUARDED_BY(mutex_);
   SourceState place_ ECHOPIPE_GUARDED_BY(mutex_);  // without window and residents
   std::optional<EchoOrder> window_ ECHOPIPE_GUARDED_BY(mutex_);
-  struct Held {
-    uint64_t item = 0;  // the how-manieth admitted
-    SourceState::Resident resident;
-  };
   std::vector<Held> held_ ECHOPIPE_GUARDED_BY(mutex_);  // by slot
 };
 

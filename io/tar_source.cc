@@ -167,9 +167,10 @@ bool TarSource::PullSample() {
 bool TarSource::DrawUpTo(uint64_t ordinal) {
   for (; drawn_ <= ordinal; ++drawn_) {
     if (!FillWindow()) return false;
-    due_ = window_->Draw()->item;
+    const std::shared_ptr<const Entry> entry = window_->Draw()->item;
     trail_.Draw();
-    good_ += due_->item.error ? 0 : 1;
+    good_ += entry->item.error ? 0 : 1;
+    if (drawn_ == ordinal) due_ = entry;  // the others are for other ranks
   }
   return true;
 }

@@ -41,7 +41,8 @@ class Pipeline::Impl {
                [&](BufferPool& pool, std::function<void()> wake) {
                  SourceOptions source{.seed = spec.message().seed(),
                                       .shard = {rank.rank, rank.world},
-                                      .wake = std::move(wake)};
+                                      .wake = std::move(wake),
+                                      .log = options.log};
                  source.limits.reads_in_flight = options.reads_in_flight;
                  if (options.memory_cap > 0) {
                    source.limits.bytes_in_flight =
@@ -50,8 +51,9 @@ class Pipeline::Impl {
                  return OpenSource(spec.message().source(0), storage_, pool, std::move(source));
                }) {}
 
+  bool is_forked() const { return getpid() != pid_; }
   internal::Graph& graph() const {
-    if (getpid() != pid_) {
+    if (is_forked()) {
       throw Error({.code = ErrorCode::kForked,
                    .what = "a pipeline cannot be used in a child process; open it after fork()",
                    .where = "Pipeline"});
@@ -68,7 +70,11 @@ class Pipeline::Impl {
 };
 
 Pipeline::Pipeline(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Pipeline::~Pipeline() = default;
+
+Pipeline::~Pipeline() {
+  // A child has none of the threads that would have to end.
+  if (impl_->is_forked()) static_cast<void>(impl_.release());
+}
 
 std::unique_ptr<Pipeline> Pipeline::Open(const PipelineSpec& spec, RuntimeOptions options,
                                          Rank rank) {

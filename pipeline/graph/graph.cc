@@ -116,7 +116,7 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
 
   JointNode& batch = AddJoint(
       std::make_unique<BatchJoint>(batch_options, windows.back(), segments_.back()->writer(), pool_,
-                                   options_.allocator, &bad_examples_),
+                                   options_.allocator, &bad_examples_, [this] { CheckMemory(); }),
       windows.back());
   Connect(*last, segments_.back().get(), batch);
   fill_node_ = std::make_unique<FillNode>(
@@ -154,6 +154,9 @@ Graph::JointNode& Graph::AddJoint(std::unique_ptr<Joint> joint, uint64_t upstrea
       outlet_->Fail(error);
     } catch (const std::exception& error) {
       outlet_->Fail(Error({.code = ErrorCode::kInternal, .what = error.what()}));
+    } catch (...) {  // by a function of the user's
+      outlet_->Fail(Error({.code = ErrorCode::kInternal,
+                           .what = "something was thrown that is no std::exception"}));
     }
     if (const uint64_t credit = outbox->TakeCredit(); credit > 0) {
       std::get<1>(ports).try_put(Message::Credit(credit));
@@ -220,10 +223,11 @@ void Graph::Post(JointNode& node, Message message) {
 
 std::optional<Batch> Graph::Take() {
   uint64_t seen = progress_.load();
-  std::optional<Batch> batch = outlet_->Take([&](std::chrono::nanoseconds) {
+  std::optional<Batch> batch = outlet_->Take([&] {
     // Nothing moved: perhaps oneTBB gave the arena no thread. Then this one does the work.
-    if (progress_.load() == seen) Drive();
-    seen = progress_.load();
+    const bool stuck = progress_.load() == seen;
+    if (stuck) Drive();
+    return progress_.load() != std::exchange(seen, progress_.load()) && stuck;
   });
   if (batch) Post(*last_joint_node_, Message::Credit(1));
   return batch;
@@ -243,12 +247,21 @@ void Graph::CheckMemory(const EchoJoint& joint) const {
   if (options_.memory_cap == 0 || used <= options_.memory_cap) return;
   const double fill = static_cast<double>(joint.residents()) /
                       static_cast<double>(std::max<uint64_t>(joint.shuffle_buffer(), 1));
-  const auto needed = static_cast<uint64_t>(static_cast<double>(used) / fill);
+  ThrowOverCap(static_cast<uint64_t>(static_cast<double>(used) / fill),
+               "echo " + joint.position() + " with " + std::to_string(joint.residents()) + " of " +
+                   std::to_string(joint.shuffle_buffer()) + " items");
+}
+
+void Graph::CheckMemory() const {
+  const uint64_t used = pool_.bytes_in_use();
+  if (options_.memory_cap > 0 && used > options_.memory_cap) ThrowOverCap(used, "batch");
+}
+
+void Graph::ThrowOverCap(uint64_t needed, std::string where) const {
   throw Error({.code = ErrorCode::kResourceExhausted,
                .what = "the memory cap is too small for this spec, about " +
                        std::to_string(needed - options_.memory_cap) + " bytes are missing",
-               .where = "echo " + joint.position() + " with " + std::to_string(joint.residents()) +
-                        " of " + std::to_string(joint.shuffle_buffer()) + " items",
+               .where = std::move(where),
                .got = std::to_string(options_.memory_cap),
                .wanted = "about " + std::to_string(needed)});
 }

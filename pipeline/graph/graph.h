@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <tbb/flow_graph.h>
@@ -51,6 +52,8 @@ class Graph {
   PipelineStats Stats() const;
   int threads() const { return threads_; }
   tbb::task_arena& arena() { return arena_; }
+  /// A caller of Take() waits for what is not there yet.
+  bool ConsumerWaits() const { return outlet_->HasWaitingCaller(); }
   /// Runs what is ready to run, in this thread too, until the graph has nothing to do.
   void Drive();
 
@@ -76,6 +79,8 @@ class Graph {
   void Fill(const Message& message, FillNode::output_ports_type& ports);
   void Post(JointNode& node, Message message);
   void CheckMemory(const EchoJoint& joint) const;
+  void CheckMemory() const;
+  [[noreturn]] void ThrowOverCap(uint64_t needed, std::string where) const;
   void NoteFreshRecords();
   void AddSteadyState(PipelineStats* stats) const;
 

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "echo_cases.h"
-#include "echo_model.h"
 #include <gmock/gmock.h>
 
 #include <echopipe/echo/draw_random.h>
 #include <echopipe/echo/echo_buffer.h>
+#include <echopipe/tests/echo/echo_cases.h>
+#include <echopipe/tests/echo/echo_model.h>
 
 namespace echopipe {
 namespace {
@@ -252,9 +252,9 @@ const Bias kBiases[] = {
      [](const ModelRandom& random, uint64_t draw, const std::vector<EchoModel::Item>& items) {
        return size_t{random.Below(draw / 4 * 4, items.size())};
      }},
-    {"modulo of a byte", kSmallCases[4],
+    {"modulo of three bits", kSmallCases[4],
      [](const ModelRandom& random, uint64_t draw, const std::vector<EchoModel::Item>& items) {
-       return random.Below(draw, 16) % items.size();
+       return random.Below(draw, 8) % items.size();
      }},
 };
 

@@ -203,6 +203,7 @@ TEST_F(LocalStorageTest, AllThreadsRead) {
     });
   }
   log.WaitFor(kThreads);
+  storage_.reset();  // the callbacks still hold the log
   EXPECT_EQ(log.threads().size(), size_t{kThreads});
 }
 

@@ -362,7 +362,7 @@ class GnuTarTest : public ::testing::TestWithParam<const char*> {};
 TEST_P(GnuTarTest, ItsArchivesAreRead) {
   if (!Runs("tar --version")) GTEST_SKIP() << "skipped: needs the program tar";
   TempFolder folder;
-  const std::string long_name = "in/" + std::string(120, 'd') + "/" + std::string(90, 'f') + ".jpg";
+  const std::string long_name = "in/" + std::string(90, 'd') + "/" + std::string(90, 'f') + ".jpg";
   folder.Write("in/a.jpg", "hello");
   folder.Write("in/b.cls", "");
   folder.Write("in/big.bin", std::string(100'000, 'b'));

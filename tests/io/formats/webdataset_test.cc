@@ -138,8 +138,7 @@ TEST_F(WebDatasetTest, AMissingMemberIsNamed) {
 }
 
 TEST_F(WebDatasetTest, ALabelThatIsNoIntegerMakesTheSampleBad) {
-  for (const char* label :
-       {"", " ", "1.5", "cat", "1 2", "0x1", "99999999999999999999"}) {
+  for (const char* label : {"", " ", "1.5", "cat", "1 2", "0x1", "99999999999999999999"}) {
     TarBuilder tar;
     tar.AddFile("a.jpg", "A").AddFile("a.cls", label).AddFile("b.jpg", "B").AddFile("b.cls", "1");
     EXPECT_THAT(Read(tar.bytes()), ElementsAre("a: corrupt", "b label=1 image=B")) << label;

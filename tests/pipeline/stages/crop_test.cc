@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "stage_testing.h"
 #include <gmock/gmock.h>
 
 #include <echopipe/pipeline/stages/pixels.h>
+#include <echopipe/tests/pipeline/stages/stage_testing.h>
 
 namespace echopipe::internal {
 namespace {

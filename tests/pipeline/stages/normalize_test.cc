@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "stage_testing.h"
 #include <gmock/gmock.h>
 #include <hwy/targets.h>
+
+#include <echopipe/tests/pipeline/stages/stage_testing.h>
 
 namespace echopipe::internal {
 namespace {

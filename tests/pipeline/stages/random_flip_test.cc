@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <string>
 
-#include "stage_testing.h"
 #include <gmock/gmock.h>
 #include <hwy/targets.h>
 
 #include <echopipe/pipeline/stages/pixels.h>
+#include <echopipe/tests/pipeline/stages/stage_testing.h>
 
 namespace echopipe::internal {
 namespace {

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "stage_testing.h"
 #include <gmock/gmock.h>
 #include <opencv2/core/parallel/parallel_backend.hpp>
 #include <opencv2/imgproc.hpp>
 
 #include <echopipe/pipeline/stages/pixels.h>
+#include <echopipe/tests/pipeline/stages/stage_testing.h>
 
 namespace echopipe::internal {
 namespace {

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "stage_testing.h"
 #include <gmock/gmock.h>
+
+#include <echopipe/tests/pipeline/stages/stage_testing.h>
 
 namespace echopipe::internal {
 namespace {
@@ -27,8 +28,10 @@ TEST_P(StageLaws, TheInputIsNeverWrittenTo) {
   const auto stage = Make();
   const Tensor pixels = Noise(61, 83, 3);
   const std::vector<uint8_t> before = Bytes(pixels);
-  for (uint64_t i = 0; i < 10; ++i) Apply(*stage, pixels, i);
-  EXPECT_EQ(Bytes(pixels), before);
+  for (uint64_t i = 0; i < 10; ++i) {
+    Apply(*stage, pixels, i);
+    ASSERT_EQ(Bytes(pixels), before);
+  }
 }
 
 TEST_P(StageLaws, TheResultIsAFunctionOfTheIdentityAlone) {

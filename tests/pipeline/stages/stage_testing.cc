@@ -1,5 +1,3 @@
-#include "stage_testing.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +9,7 @@
 
 #include <echopipe/base/random.h>
 #include <echopipe/proto/pipeline.pb.h>
+#include <echopipe/tests/pipeline/stages/stage_testing.h>
 
 namespace echopipe::internal {
 namespace {

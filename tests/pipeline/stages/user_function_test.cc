@@ -4,10 +4,11 @@
 #include <string>
 #include <thread>
 
-#include "stage_testing.h"
 #include <gmock/gmock.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
+
+#include <echopipe/tests/pipeline/stages/stage_testing.h>
 
 namespace echopipe::internal {
 namespace {
