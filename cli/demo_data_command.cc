@@ -1,8 +1,9 @@
+#include <algorithm>
 #include <iostream>
-#include <utility>
+#include <string>
 
+#include <echopipe/cli/console.h>
 #include <echopipe/cli/demo_data_command.h>
-#include <echopipe/cli/numbers.h>
 
 namespace echopipe::cli {
 
@@ -16,23 +17,19 @@ DemoDataCommand::DemoDataCommand(CLI::App& app)
 
 ExitCode DemoDataCommand::Run() {
   Console console(false);
-  MakeDemoDataTold(folder_, options_, console);
-  std::cout << folder_ << ": " << WithCommas(static_cast<uint64_t>(options_.images)) << " images\n";
-  return kOk;
-}
-
-void MakeDemoDataTold(const std::string& folder, DemoDataOptions options, Console& console) {
+  // Elsewhere than on a terminal each status is a line.
+  const int step = console.on_terminal() ? 1 : std::max(1, options_.images / 4);
   int told = 0;
-  options.progress = [&](int done) {
-    // Elsewhere than on a terminal each is a line.
-    const int step = console.on_terminal() ? 1 : std::max(1, options.images / 4);
+  options_.progress = [&](int done) {
     if (done < told + step) return;
     told = done;
-    console.Status("making " + folder + ": " + std::to_string(done) + " of " +
-                   std::to_string(options.images) + " images");
+    console.Status("making " + folder_ + ": " + std::to_string(done) + " of " +
+                   std::to_string(options_.images) + " images");
   };
-  MakeDemoData(folder, options);
+  MakeDemoData(folder_, options_);
   console.ClearStatus();
+  std::cout << folder_ << ": " << options_.images << " images\n";
+  return kOk;
 }
 
 }  // namespace echopipe::cli

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 
 #include <echopipe/bench/demo_data.h>
-#include <echopipe/cli/console.h>
 #include <echopipe/cli/exit_code.h>
 
 namespace echopipe::cli {
@@ -23,8 +22,5 @@ class DemoDataCommand {
   std::string folder_;
   DemoDataOptions options_;
 };
-
-/// MakeDemoData() with its progress told.
-void MakeDemoDataTold(const std::string& folder, DemoDataOptions options, Console& console);
 
 }  // namespace echopipe::cli

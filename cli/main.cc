@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <echopipe/base/error.h>
+#include <echopipe/cli/demo_command.h>
 #include <echopipe/cli/demo_data_command.h>
 #include <echopipe/cli/exit_code.h>
 #include <echopipe/cli/flag_names.h>
@@ -48,16 +49,23 @@ int Parse(CLI::App& app, std::vector<std::string> arguments) {
 int Run(int argc, char** argv) {
   CLI::App app("Feeds a trainer from slow storage, echoing what has been read already.");
   app.name("echopipe");
+  app.set_version_flag("--version", ECHOPIPE_VERSION);
   app.require_subcommand(1);
   app.footer(kExitCodes);
   RunCommand run(app);
   DemoDataCommand demo_data(app);
+  DemoCommand demo(app);
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
     command->footer(command->get_footer() + "\n" + kExitCodes);
   }
+  if (argc < 2) {
+    std::cerr << app.help();
+    return kUsage;
+  }
   const int parsed = Parse(app, ReversedArguments(argc, argv));
   if (parsed != kOk) return std::max(parsed, 0);
-  return run.chosen() ? run.Run() : demo_data.Run();
+  if (run.chosen()) return run.Run();
+  return demo_data.chosen() ? demo_data.Run() : demo.Run();
 }
 
 }  // namespace

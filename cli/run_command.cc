@@ -102,7 +102,8 @@ void RunCommand::AddConsumerFlags() {
                 std::chrono::duration<double, std::milli>(ms));
           },
           "The time a trainer would take for each batch.\nExample: --consumer-ms 80")
-      ->check(CLI::Range(0.0, 3.6e6))
+      ->check(CLI::Range(0.0, 3.6e6).description(""))
+      ->type_name("MS")
       ->group("Consumer");
   command_->add_option("--max-batches", job_.max_batches, "Stop after so many batches.")
       ->check(CLI::PositiveNumber)
