@@ -163,6 +163,16 @@ TEST(BufferPoolTest, AllBlocksTogetherHoldAtMostOneAndAHalfTimesThePeak) {
   }
 }
 
+TEST(BufferPoolTest, TheClassAskedForLongestAgoGoesFirst) {
+  BufferPool pool;
+  Allocate(pool, 1 << 16, 64);  // 4 MiB, of which 2 are kept beside the next 4
+  Allocate(pool, 1 << 20, 4);
+  Allocate(pool, 1 << 18, 8);  // these 2 MiB take the place of the oldest 2
+  const size_t before = allocations;
+  Allocate(pool, 1 << 20, 4);
+  EXPECT_EQ(allocations, before);
+}
+
 TEST(BufferPoolTest, BuffersMayOutliveThePool) {
   std::shared_ptr<Buffer> buffer;
   {
