@@ -231,14 +231,12 @@ TEST(RunCommandBadExamplesTest, SkippedExamplesAreNamed) {
 class RunCommandSignalTest : public RunCommandTest, public ::testing::WithParamInterface<int> {};
 
 TEST_P(RunCommandSignalTest, StopsTellsTheFiguresAndExits130) {
-  // An hour for the first batch alone: only the signal can end it. The bad picture is told when
-  // the run is under way.
+  // An hour for the first batch alone: only the signal can end it. The bad picture, the first of
+  // the order, is told when the run is under way.
   const TempFolder folder;
   folder.Write("class/bad.jpg", "no picture");
-  std::vector<std::string> arguments =
-      Arguments({"--source", folder.path(), "--epochs", "0", "--consumer-ms", "3600000",
-                 "--bad-examples", "policy: SKIP", "--json"});
-  Program program(arguments);
+  Program program({"run", "--source", folder.path(), "--source", Photos(), "--decode", "--batch",
+                   "2", "--consumer-ms", "3600000", "--bad-examples", "policy: SKIP", "--json"});
   program.WaitForStderr("skipped");
   program.Signal(GetParam());
   const ProgramRun run = program.Wait();
