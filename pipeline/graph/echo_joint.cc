@@ -15,7 +15,9 @@ EchoJoint::EchoJoint(const EchoPoint& point, Windows windows, const Clock& clock
       admit_(std::move(admit)),
       buffer_(point.options),
       opened_(clock.Now()),
-      starved_(stalls) {}
+      starved_(stalls) {
+  starved_.Set(true, opened_);
+}
 
 void EchoJoint::Receive(Message message, Outbox& outbox) {
   if (message.kind == Message::Kind::kCredit) {
