@@ -73,7 +73,7 @@ Job JobFor(const std::string& folder, double factor, uint64_t bytes_per_second) 
 
 std::string Advice(const PipelineStats& without, const PipelineStats& with) {
   const double gain = with.examples_per_s / std::max(without.examples_per_s, 1e-9);
-  const std::string r = Decimal(without.echo_points.at(0).r, 1);
+  const std::string r = Decimal(with.echo_points.at(0).r, 1);
   return "Using each decoded photo " + Decimal(kFactor, 0) + " times gave " + Decimal(gain, 1) +
          " times the examples per second; here echoing is free up to e = R = " + r +
          ", and more would bring nothing.";

@@ -248,7 +248,9 @@ TEST_P(RunCommandSignalTest, StopsTellsTheFiguresAndExits130) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, RunCommandSignalTest, ::testing::Values(SIGINT, SIGTERM),
-                         [](const auto& info) { return info.param == SIGINT ? "Int" : "Term"; });
+                         [](const auto& signal) {
+                           return signal.param == SIGINT ? "Int" : "Term";
+                         });
 
 }  // namespace
 }  // namespace echopipe::testing
