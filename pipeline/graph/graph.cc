@@ -109,7 +109,11 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
     return AddJoint(std::move(joint), around.upstream_full);
   };
   for (size_t i = 0; i < plan.echoes.size(); ++i) {
-    JointNode& echo = add_echo(plan.echoes[i], {windows[i], windows[i + 1], windows[i]});
+    uint64_t idle = Outbox::MostWithheld(windows[i + 1]);
+    if (i + 1 == plan.echoes.size()) {
+      idle += plan.batch.size() - 1 + (batch_options.holds_batches() ? plan.batch.size() : 0);
+    }
+    JointNode& echo = add_echo(plan.echoes[i], {windows[i], windows[i + 1], windows[i], idle});
     Connect(*last, segments_[i].get(), echo);
     last = &echo;
   }
@@ -130,7 +134,7 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
   tbb::flow::sender<Message>* end = &tbb::flow::output_port<0>(*fill_node_);
   uint64_t upstream = windows.back();  // batches of one example each
   for (const EchoPoint& point : plan.batch_echoes) {
-    JointNode& echo = add_echo(point, {upstream, prefetch, 1});
+    JointNode& echo = add_echo(point, {upstream, prefetch, 1, 0});
     tbb::flow::make_edge(*end, echo);
     tbb::flow::make_edge(tbb::flow::output_port<1>(echo), *last);
     last = &echo;

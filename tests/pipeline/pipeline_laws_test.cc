@@ -86,7 +86,8 @@ PipelineSpec Spec(const std::string& source, Place place, const std::string& fac
 
 uint64_t HashOf(const PipelineSpec& spec, const RuntimeOptions& options) {
   BatchHash hash;
-  for (const Batch& batch : *Pipeline::Open(spec, options)) hash.Add(batch);
+  const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, options);
+  for (const Batch& batch : *pipeline) hash.Add(batch);
   return hash.value();
 }
 
@@ -131,7 +132,8 @@ struct Uses {
 
 Uses CountUses(const PipelineSpec& spec) {
   Uses uses;
-  for (const Batch& batch : *Pipeline::Open(spec, {.threads = 2})) {
+  const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, {.threads = 2});
+  for (const Batch& batch : *pipeline) {
     for (size_t i = 0; i < batch.size(); ++i) {
       const Provenance provenance = batch.provenance(i);
       const ItemName item(provenance.identity.epoch, provenance.identity.ordinal);
@@ -325,10 +327,12 @@ TEST_F(PipelineTest, AnotherSeedGivesAnotherOrderAndOtherPixels) {
   EXPECT_LT(same_pixels, 3u);
 }
 
-// The bytes of each example's image, by its identity.
-std::map<std::vector<uint64_t>, std::vector<uint8_t>> PixelsByIdentity(const PipelineSpec& spec) {
-  std::map<std::vector<uint64_t>, std::vector<uint8_t>> pixels;
-  for (const Batch& batch : *Pipeline::Open(spec)) {
+/// The bytes of each example's image, by its identity.
+using PixelsOf = std::map<std::vector<uint64_t>, std::string>;
+PixelsOf PixelsByIdentity(const PipelineSpec& spec) {
+  PixelsOf pixels;
+  const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec);
+  for (const Batch& batch : *pipeline) {
     const std::span<const uint8_t> bytes = batch.Get("image").bytes();
     const size_t size = bytes.size() / batch.size();
     for (size_t i = 0; i < batch.size(); ++i) {
@@ -336,15 +340,15 @@ std::map<std::vector<uint64_t>, std::vector<uint8_t>> PixelsByIdentity(const Pip
       std::vector<uint64_t> name{identity.epoch, identity.ordinal};
       name.insert(name.end(), identity.uses().begin(), identity.uses().end());
       const auto part = bytes.subspan(i * size, size);
-      EXPECT_TRUE(pixels.emplace(name, std::vector(part.begin(), part.end())).second)
+      EXPECT_TRUE(pixels.emplace(name, std::string(part.begin(), part.end())).second)
           << "an identity came twice";
     }
   }
   return pixels;
 }
 
-std::vector<uint8_t> Mirrored(const std::vector<uint8_t>& pixels, size_t width) {
-  std::vector<uint8_t> out(pixels.size());
+std::string Mirrored(const std::string& pixels, size_t width) {
+  std::string out(pixels.size(), 0);
   for (size_t i = 0; i < pixels.size(); ++i) {
     const size_t x = i / 3 % width;
     out[i] = pixels[i - 3 * x + 3 * (width - 1 - x)];
@@ -359,16 +363,16 @@ struct Likeness {
 };
 
 /// How alike two uses of each of the 60 items are; the uses are given at every echo point.
-Likeness Compare(const std::map<std::vector<uint64_t>, std::vector<uint8_t>>& pixels,
-                 const std::vector<uint64_t>& a, const std::vector<uint64_t>& b) {
+Likeness Compare(const PixelsOf& pixels, const std::vector<uint64_t>& a,
+                 const std::vector<uint64_t>& b) {
   Likeness likeness;
   for (uint64_t ordinal = 0; ordinal < kImages; ++ordinal) {
     std::vector<uint64_t> name_a{0, ordinal};
     name_a.insert(name_a.end(), a.begin(), a.end());
     std::vector<uint64_t> name_b{0, ordinal};
     name_b.insert(name_b.end(), b.begin(), b.end());
-    const std::vector<uint8_t>& of_a = pixels.at(name_a);
-    const std::vector<uint8_t>& of_b = pixels.at(name_b);
+    const std::string& of_a = pixels.at(name_a);
+    const std::string& of_b = pixels.at(name_b);
     if (of_a == of_b) {
       ++likeness.same;
     } else if (Mirrored(of_a, 16) == of_b) {
@@ -434,7 +438,7 @@ TEST_F(PipelineTest, WithTwoEchoPointsEachUseIsNamedByBothAndChangesWhatFollowsI
 
 TEST_F(PipelineTest, AnEpochIsAugmentedAnewButCropsAreNotAlikeEither) {
   const auto pixels = PixelsByIdentity(CropSpec(Folder() + "epochs: 2 ", "", "", "", ""));
-  std::set<std::vector<uint8_t>> distinct;
+  std::set<std::string> distinct;
   for (const auto& [name, bytes] : pixels) distinct.insert(bytes);
   EXPECT_THAT(distinct, SizeIs(2 * kImages));
 }
@@ -515,7 +519,8 @@ TEST(PipelineDataTest, PhotosComeEachItsShareOftenAndAlikeOnAnyThreads) {
   std::map<std::string, uint64_t> uses;
   std::map<int64_t, std::set<std::string>> classes;
   BatchHash hash;
-  for (const Batch& batch : *Pipeline::Open(spec, {.threads = 2})) {
+  const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, {.threads = 2});
+  for (const Batch& batch : *pipeline) {
     hash.Add(batch);
     for (size_t i = 0; i < batch.size(); ++i) {
       const std::string key = batch.provenance(i).key;
@@ -544,7 +549,8 @@ TEST(PipelineDataTest, Cifar10ComesEachItsShareOftenAndAlikeOnAnyThreads) {
   std::map<std::string, uint64_t> uses;
   BatchHash hash;
   uint64_t batches = 0;
-  for (const Batch& batch : *Pipeline::Open(spec, {.threads = 2})) {
+  const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, {.threads = 2});
+  for (const Batch& batch : *pipeline) {
     hash.Add(batch);
     ++batches;
     for (size_t i = 0; i < batch.size(); ++i) {

@@ -56,13 +56,13 @@ TEST(SpecTest, TextComesBackAsItWent) {
 
 TEST(SpecTest, ParseErrorsTellNameLineAndColumn) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
-      {"seed: 7\nstage { batch { sise: 3 } }", "my.spec:2:22: "},
+      {"seed: 7\nstage { batch { sise: 3 } }", "my.spec:2:21: "},
       {"seed: 'seven'", "my.spec:1:7: "},
       {"seed: 1\nseed: 2", "my.spec:2:"},
       {"stage {", "my.spec:1:8: "},
       {"source { shuffle { full {} window: 3 } }", "my.spec:1:"},
       {"stage { batch { size: -1 } }", "my.spec:1:23: "},
-      {"stage { batch { remainder: SOMETIMES } }", "my.spec:1:28: "}};
+      {"stage { batch { remainder: SOMETIMES } }", "my.spec:1:38: "}};
   for (const auto& [text, where] : wrong) {
     const auto error = ErrorOf([&] { PipelineSpec::FromText(text, "my.spec"); });
     ASSERT_TRUE(error) << text;
@@ -263,9 +263,9 @@ std::optional<Error> ErrorOfDraining(Pipeline& pipeline) {
 }
 
 TEST(OpenTest, AMemoryCapBelowTheShuffleBufferTellsTheMissingBytes) {
-  // A picture of 3 x 40 x 32 bytes or more each, 60 of them.
+  // A picture takes 3 kB or more; the buffer has filled after 46 x 16 draws.
   const PipelineSpec spec =
-      DataSpec("",
+      DataSpec("epochs: 20",
                "stage { decode {} } stage { echo { factor: 2 shuffle_buffer: 50 } } "
                "stage { center_crop { height: 8 width: 8 } } " BATCH);
   const auto pipeline =

@@ -53,7 +53,7 @@ TEST(VerdictTest, TheEarliestPlaceThatBringsAsMuchIsAdvised) {
 }
 
 TEST(VerdictTest, ASlowStageIsNamedAndEchoingStandsBehindIt) {
-  const std::string verdict = internal::Verdict(StatsOf(0.001, 0.012, 0.001, 0.003), {});
+  const std::string verdict = internal::Verdict(StatsOf(0.001, 0.012, 0.0001, 0.003), {});
   EXPECT_THAT(verdict, StartsWith("decode holds the consumer up"));
   EXPECT_THAT(verdict, HasSubstr("echoing after decode by a factor of"));
 }
