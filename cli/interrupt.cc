@@ -1,43 +1,40 @@
 #include <csignal>
 
-#include <unistd.h>
+#include <semaphore.h>
 
-#include <echopipe/cli/exit_code.h>
 #include <echopipe/cli/interrupt.h>
 
 namespace echopipe::cli {
 namespace {
 
-sigset_t Signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  return signals;
+// Signals are not blocked and waited for: libraries start threads before main(), and these would
+// get them. A handler can reach nothing but a global and do little more than this.
+sem_t signalled;
+
+void OnSignal(int) { sem_post(&signalled); }
+
+void Handle(void (*handler)(int), int flags) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
 
 Interrupt::Interrupt() {
-  const sigset_t signals = Signals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  watch_ = std::jthread([this] { Watch(); });
+  sem_init(&signalled, 0, 0);
+  watch_ = std::jthread([this] {
+    while (sem_wait(&signalled) != 0) continue;  // EINTR
+    if (!ended_) source_.request_stop();
+  });
+  Handle(OnSignal, SA_RESETHAND | SA_RESTART);
 }
 
 Interrupt::~Interrupt() {
+  Handle(SIG_DFL, 0);
   ended_ = true;
-  pthread_kill(watch_.native_handle(), SIGTERM);  // ends its sigwait()
-}
-
-void Interrupt::Watch() {
-  const sigset_t signals = Signals();
-  for (;;) {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    if (ended_) return;
-    if (source_.stop_requested()) _exit(kInterrupted);
-    source_.request_stop();
-  }
+  sem_post(&signalled);
 }
 
 }  // namespace echopipe::cli

@@ -6,8 +6,8 @@
 
 namespace echopipe::cli {
 
-/// While it lives, SIGINT and SIGTERM ask to stop instead of ending the program at once; a second
-/// one ends it. Make it before any thread is started: these inherit the blocked signals.
+/// While it lives, the first SIGINT or SIGTERM asks to stop instead of ending the program at once;
+/// a second one ends it. One at a time.
 class Interrupt {
  public:
   Interrupt();
@@ -18,8 +18,6 @@ class Interrupt {
   std::stop_token token() const { return source_.get_token(); }
 
  private:
-  void Watch();
-
   std::stop_source source_;
   std::atomic<bool> ended_{false};
   std::jthread watch_;

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
-#include <iterator>
+#include <sstream>
 #include <system_error>
 
 #include <echopipe/cli/interrupt.h>
@@ -13,18 +13,20 @@
 namespace echopipe::cli {
 namespace {
 
+// Unreadable is a wrong argument, whatever the file's own trouble.
 PipelineSpec ReadSpec(const std::string& path) {
+  std::ostringstream text;
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad()) {
-    const std::error_code error(errno != 0 ? errno : EIO, std::generic_category());
-    // A wrong argument, whatever the file's own trouble.
+  // An empty file leaves the stream failed, without an error of the system's.
+  if (file) text << file.rdbuf();
+  if (!file.is_open() || errno != 0) {
     throw Error({.code = ErrorCode::kInvalidArgument,
-                 .what = "cannot read the spec: " + error.message(),
+                 .what = "cannot read the spec: " +
+                         std::error_code(errno, std::generic_category()).message(),
                  .where = path});
   }
-  return PipelineSpec::FromText(text, path);
+  return PipelineSpec::FromText(text.str(), path);
 }
 
 ExitCode ExitCodeFor(const JobResult& result) {
