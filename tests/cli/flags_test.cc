@@ -128,6 +128,8 @@ TEST(FlagsTest, UnderscoresInNamesAreHyphensAndThoseInValuesStay) {
 TEST(FlagsTest, TheLastOfARepeatedFieldCounts) {
   EXPECT_EQ(SpecOf({"--shuffle", "full", "--shuffle", "300", "--epochs", "2", "--epochs", "0"}),
             SpecOf({"--shuffle", "300", "--epochs", "0"}));
+  EXPECT_EQ(SpecOf({"--tar", "image: 'png'", "--tar", "label: 'txt'"}),
+            SpecOf({"--tar", "label: 'txt'"}));
 }
 
 TEST(FlagsTest, FlagsReplaceFieldsOfTheSpecFileAndAddStages) {
