@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include <echopipe/base/export.h>
 #include <echopipe/base/mutex.h>
 
 namespace echopipe {
@@ -16,7 +17,7 @@ namespace echopipe {
 ///
 /// The storage is aligned to 64 bytes, not initialised, and goes back to where it came from with
 /// the last reference.
-class Buffer {
+class ECHOPIPE_EXPORT Buffer {
  public:
   virtual ~Buffer() = default;
   Buffer(const Buffer&) = delete;
@@ -43,7 +44,7 @@ class Buffer {
 /// use and free ones together never hold more than 1.5 times the most bytes in use so far; beyond
 /// that the free blocks of the class asked for longest ago go first. Threads: every method may be
 /// called from any thread. Buffers may outlive the pool.
-class BufferPool {
+class ECHOPIPE_EXPORT BufferPool {
  public:
   BufferPool();
 

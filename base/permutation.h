@@ -23,10 +23,12 @@ class Permutation {
 
  private:
   uint64_t Encrypt(uint64_t value) const;
+  uint32_t RoundBits(uint64_t half, uint32_t round) const;
 
   uint64_t n_;
   int half_bits_;
   RandomKey key_;
+  uint64_t swap_;  // whether 0 and 1 change places: the network alone gives even permutations only
 };
 
 }  // namespace echopipe

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 
 #include <echopipe/base/error.h>
@@ -8,8 +7,6 @@ namespace echopipe {
 namespace {
 
 constexpr uint64_t kMaxBuffer = uint64_t{1} << 31;
-// Draws for each item that the fill target grows by.
-constexpr uint64_t kDrawsPerFill = 16;
 
 void Require(bool condition, const char* where, uint64_t got, const std::string& wanted) {
   if (condition) return;
@@ -28,10 +25,6 @@ void EchoOptions::Validate() const {
   Require(spacing <= shuffle_buffer, "echo.spacing", spacing,
           "at most the shuffle buffer's " + std::to_string(shuffle_buffer));
   Require(!grouped || spacing == 0, "echo.spacing", spacing, "0 with grouped");
-}
-
-uint64_t EchoOptions::FillTarget(uint64_t draw) const {
-  return std::min(shuffle_buffer, std::max(spacing, uint64_t{1}) + draw / kDrawsPerFill);
 }
 
 }  // namespace echopipe

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -23,7 +24,9 @@ struct ECHOPIPE_EXPORT EchoOptions {
   /// Throws kInvalidArgument that names the setting.
   void Validate() const;
   /// Residents that draw k waits for while the point is open: min(B, max(S, 1) + k / 16).
-  uint64_t FillTarget(uint64_t draw) const;
+  uint64_t FillTarget(uint64_t draw) const {
+    return std::min(shuffle_buffer, std::max(spacing, uint64_t{1}) + draw / 16);
+  }
 };
 
 /// An echo point's identities and counters: enough to go on from here.

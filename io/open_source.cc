@@ -149,6 +149,25 @@ std::vector<std::string> ExpandAll(const proto::Source& spec, Storage& storage) 
   return names;
 }
 
+// "photos/: 500 images in 500 classes; passed over: 2 hidden, 1 of another kind"
+std::string Describe(const internal::FolderListing& listing, const std::string& name) {
+  const internal::PassedOver& over = listing.passed_over();
+  std::string text = name + ": " + std::to_string(listing.size()) + " images";
+  if (!listing.classes().empty()) {
+    text += " in " + std::to_string(listing.classes().size()) + " classes";
+  }
+  const std::pair<uint64_t, const char*> counts[] = {{over.hidden, "hidden"},
+                                                     {over.foreign, "of another kind"},
+                                                     {over.in_root, "beside the class folders"},
+                                                     {over.dangling, "links that lead nowhere"},
+                                                     {over.cycles, "links in a circle"}};
+  std::string passed;
+  for (const auto& [count, what] : counts) {
+    if (count > 0) passed += (passed.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  }
+  return passed.empty() ? text : text + "; passed over: " + passed;
+}
+
 }  // namespace
 
 void ValidateSource(const proto::Source& spec) {
@@ -199,6 +218,7 @@ std::unique_ptr<Source> OpenSource(const proto::Source& spec, std::shared_ptr<St
   internal::FolderListing listing =
       internal::ListImageFolders(names, spec.folder().classes(), *storage);
   CheckState(start, listing.size(), 0);
+  if (options.log) options.log(Describe(listing, names[0] + (names.size() > 1 ? ", ..." : "")));
   return std::make_unique<internal::FolderSource>(std::move(listing), epochs, start,
                                                   options.max_record_bytes, std::move(storage),
                                                   pool, options.limits, std::move(options.wake));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include <echopipe/base/buffer.h>
 #include <echopipe/base/export.h>
@@ -24,6 +25,8 @@ struct SourceOptions {
   /// Called from a storage thread when something has arrived, under no lock. It must neither wait
   /// nor destroy the source.
   std::function<void()> wake = {};
+  /// Told what was listed and passed over. Called by OpenSource() alone.
+  std::function<void(std::string_view)> log = {};
   /// Where to begin: what state() told of a source of the same spec, seed, data and shard.
   std::optional<SourceState> start = {};
   uint64_t max_record_bytes = uint64_t{256} << 20;  ///< of a file in an image folder

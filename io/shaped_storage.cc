@@ -177,7 +177,7 @@ void Link::InnerDone(ReadId id, Result<ReadResult> result) {
 void Link::EnterPipe(ReadId id) {
   MutexLock lock(mutex_);
   const auto found = reads_.find(id);
-  if (found == reads_.end() || found->second.cancelled) return;
+  if (found == reads_.end()) return;
   const Read& read = found->second;
   const uint64_t bytes = read.result->ok() ? read.result->value().data->size() : 0;
   pipe_free_ =

@@ -24,7 +24,7 @@ namespace echopipe {
 /// Errors     What ends the pipeline is thrown by Next() after everything made before it has been
 ///            delivered, and again by each later call.
 /// Threads    Every method may be called from any thread, from TBB tasks too; the destructor once
-///            the others have returned. A pipeline cannot be used in a child after fork().
+///            the others have returned. A child after fork() can only destroy it.
 class ECHOPIPE_EXPORT Pipeline {
  public:
   /// Lists the source and starts to read. Throws kInvalidArgument for the spec or the options, and

@@ -57,6 +57,12 @@ std::string PipelineSpec::ToText() const {
   return text;
 }
 
+PipelineSpec PipelineSpec::WithMessage(const proto::PipelineSpec& message) const {
+  PipelineSpec spec(message);
+  spec.functions_ = functions_;
+  return spec;
+}
+
 PipelineSpec PipelineSpec::WithMap(std::string name, MapFunction function) const {
   PipelineSpec spec = *this;
   auto functions = std::make_shared<internal::UserFunctions>(*functions_);

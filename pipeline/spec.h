@@ -44,6 +44,8 @@ class ECHOPIPE_EXPORT PipelineSpec {
   static PipelineSpec FromText(std::string_view text, std::string_view name = "spec");
   std::string ToText() const;
 
+  /// Another spec with this one's functions.
+  PipelineSpec WithMessage(const proto::PipelineSpec& message) const;
   /// The same spec with a function for the map (filter) stages that call it by this name.
   PipelineSpec WithMap(std::string name, MapFunction function) const;
   PipelineSpec WithFilter(std::string name, FilterFunction function) const;

@@ -62,7 +62,7 @@ struct PipelineStats {
   uint64_t bytes_read = 0;
   uint64_t bytes_in_flight = 0;  ///< of reads and records not yet in the pipeline
   uint64_t peak_bytes_in_flight = 0;
-  uint64_t bad_count = 0;                ///< records that are bad, each counted once
+  uint64_t bad_count = 0;                     ///< records that are bad, each counted once
   std::vector<BadExample> bad_examples = {};  ///< the first 1,000 of them
   std::vector<StageStats> stages = {};        ///< in order, with "read" first and "consumer" last
   std::vector<EchoPointStats> echo_points = {};

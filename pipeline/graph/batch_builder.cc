@@ -1,4 +1,6 @@
 #include <cstring>
+#include <exception>
+#include <string>
 #include <utility>
 
 #include <echopipe/base/error.h>
@@ -17,6 +19,26 @@ class SharedBytes final : public Buffer {
   std::shared_ptr<uint8_t> memory_;
 };
 
+// The memory is there, or the error says whose fault it is.
+std::shared_ptr<uint8_t> CallAllocator(const BatchBuilder::Allocator& allocator, size_t bytes) {
+  const auto error = [bytes](const std::string& what) {
+    return Error({.code = ErrorCode::kResourceExhausted,
+                  .what = what,
+                  .where = "RuntimeOptions.allocator",
+                  .wanted = std::to_string(bytes) + " bytes"});
+  };
+  std::shared_ptr<uint8_t> memory;
+  try {
+    memory = allocator(bytes);
+  } catch (const std::exception& thrown) {
+    throw error(std::string("the function threw: ") + thrown.what());
+  } catch (...) {
+    throw error("the function threw something that is no std::exception");
+  }
+  if (!memory) throw error("the function gave no memory");
+  return memory;
+}
+
 std::string Describe(const WritingStage::Output& output) {
   return std::string(ToString(output.dtype)) + " " + output.shape.ToString();
 }
@@ -27,7 +49,7 @@ BatchBuilder::BatchBuilder(size_t capacity, const Item& first, const WritingStag
                            BufferPool& pool, const Allocator& allocator)
     : writer_(writer), content_(std::make_shared<Batch::Content>()) {
   const auto allocate = [&](size_t bytes) {
-    if (allocator) return allocator(bytes);
+    if (allocator && bytes > 0) return CallAllocator(allocator, bytes);
     std::shared_ptr<Buffer> buffer = pool.Allocate(bytes);
     uint8_t* data = buffer->data();
     return std::shared_ptr<uint8_t>(std::move(buffer), data);

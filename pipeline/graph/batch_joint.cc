@@ -7,13 +7,14 @@ namespace echopipe::internal {
 
 BatchJoint::BatchJoint(Options options, uint64_t window, const WritingStage* writer,
                        BufferPool& pool, BatchBuilder::Allocator allocator,
-                       BadExamples* bad_examples)
+                       BadExamples* bad_examples, std::function<void()> begun)
     : options_(std::move(options)),
       ring_(window),
       writer_(writer),
       pool_(pool),
       allocator_(std::move(allocator)),
-      bad_examples_(bad_examples) {}
+      bad_examples_(bad_examples),
+      begun_(std::move(begun)) {}
 
 void BatchJoint::Receive(Message message, Outbox& outbox) {
   if (message.kind == Message::Kind::kCredit) {
@@ -44,11 +45,17 @@ void BatchJoint::Accept(Message message, Outbox& outbox) {
   }
 }
 
+std::shared_ptr<BatchBuilder> BatchJoint::Begin(const Item& first) const {
+  auto batch =
+      std::make_shared<BatchBuilder>(options_.batch.size(), first, writer_, pool_, allocator_);
+  begun_();
+  return batch;
+}
+
 void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
   if (!partial_) {
     if (!options_.drop()) SendHeld(outbox);
-    partial_ =
-        std::make_shared<BatchBuilder>(options_.batch.size(), *item, writer_, pool_, allocator_);
+    partial_ = Begin(*item);
   }
   partial_->Reserve(*item);
   partial_->set_epoch(item->stream_epoch);

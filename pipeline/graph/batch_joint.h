@@ -33,13 +33,16 @@ class BatchJoint final : public Joint {
     }
   };
 
+  /// `begun` is called for each batch that has got its memory and may throw (a memory cap).
   BatchJoint(Options options, uint64_t window, const WritingStage* writer, BufferPool& pool,
-             BatchBuilder::Allocator allocator, BadExamples* bad_examples);
+             BatchBuilder::Allocator allocator, BadExamples* bad_examples,
+             std::function<void()> begun);
 
   void Receive(Message message, Outbox& outbox) override;
 
  private:
   void Accept(Message message, Outbox& outbox);
+  std::shared_ptr<BatchBuilder> Begin(const Item& first) const;
   void Place(std::shared_ptr<Item> item, Outbox& outbox);
   void EndEpoch(Outbox& outbox);
   void End(std::shared_ptr<const Error> error, Outbox& outbox);
@@ -53,6 +56,7 @@ class BatchJoint final : public Joint {
   BufferPool& pool_;
   BatchBuilder::Allocator allocator_;
   BadExamples* bad_examples_;
+  std::function<void()> begun_;
   std::shared_ptr<BatchBuilder> partial_;
   std::shared_ptr<BatchBuilder> held_;  // full
   uint64_t batches_ = 0;

@@ -8,13 +8,16 @@ EchoJoint::EchoJoint(const EchoPoint& point, Windows windows, const Clock& clock
                      const Timer& stalls, std::function<void(const EchoJoint&)> admit)
     : point_(point),
       upstream_full_(windows.upstream_full),
+      downstream_idle_(windows.downstream_idle),
       ring_(windows.upstream),
       window_(windows.downstream),
       clock_(clock),
       admit_(std::move(admit)),
       buffer_(point.options),
       opened_(clock.Now()),
-      starved_(stalls) {}
+      starved_(stalls) {
+  starved_.Set(true, opened_);
+}
 
 void EchoJoint::Receive(Message message, Outbox& outbox) {
   if (message.kind == Message::Kind::kCredit) {
@@ -24,8 +27,8 @@ void EchoJoint::Receive(Message message, Outbox& outbox) {
   }
   Advance(outbox);
   const Clock::Time now = clock_.Now();
-  saturated_.Set(upstream_ended_ || ring_.count() >= upstream_full_, now);
-  starved_.Set(!upstream_ended_ && window_.all_returned(), now);
+  saturated_.Set(upstream_ended_ || ring_.count() + outbox.withheld() >= upstream_full_, now);
+  starved_.Set(!upstream_ended_ && window_.in_flight() <= downstream_idle_, now);
 }
 
 void EchoJoint::Advance(Outbox& outbox) {

@@ -25,6 +25,9 @@ class EchoJoint final : public Joint {
     uint64_t downstream = 1;
     /// So many items waiting here are all that upstream can do; at most `upstream`.
     uint64_t upstream_full = 1;
+    /// Downstream can do nothing with so few: they make no whole batch, or only their credits are
+    /// still to come back.
+    uint64_t downstream_idle = 0;
   };
 
   /// `admit` is called for each item admitted and may throw (a memory cap). `stalls` holds while
@@ -48,6 +51,7 @@ class EchoJoint final : public Joint {
 
   EchoPoint point_;
   uint64_t upstream_full_;
+  uint64_t downstream_idle_;
   SequenceRing ring_;
   Window window_;
   const Clock& clock_;
@@ -64,8 +68,8 @@ class EchoJoint final : public Joint {
   Counter admitted_;
   Counter draws_;
   Counter exceptions_;
-  Timer saturated_;       // upstream can do no more: its whole window waits here
-  OverlapTimer starved_;  // stalls while nothing is on its way downstream
+  Timer saturated_;       // upstream can do no more: its whole window is here
+  OverlapTimer starved_;  // stalls while downstream has nothing to do
 };
 
 }  // namespace echopipe::internal

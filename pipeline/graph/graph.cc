@@ -15,12 +15,25 @@ namespace {
 // Items per thread that may be between two joints, so that no thread waits for a credit.
 constexpr uint64_t kItemsPerThread = 4;
 
+// By default oneTBB has a worker less than there are CPUs, as it counts on the calling thread; but
+// a pipeline's caller is busy elsewhere. Of all controls alive the least counts, so that this takes
+// nothing from the program's own.
+constexpr size_t kMoreThanEnough = 1024;
+
 int ThreadsFor(const RuntimeOptions& options) {
   const int wanted = options.threads > 0 ? options.threads : AvailableCpus();
   // oneTBB complains on stderr about an arena larger than it may fill.
-  const auto allowed = static_cast<int>(
-      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
-  return std::clamp(wanted, 1, std::max(allowed, 1));
+  const auto workers = static_cast<int>(tbb::global_control::active_value(
+                           tbb::global_control::max_allowed_parallelism)) -
+                       1;
+  return std::clamp(wanted, 1, std::max(workers, 1));
+}
+
+// Without any worker allowed, the one slot is the caller's, and oneTBB lends a worker for what is
+// enqueued.
+unsigned ReservedSlots() {
+  return tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism) == 1 ? 1
+                                                                                              : 0;
 }
 
 bool FailsOnBad(const proto::PipelineSpec& spec) {
@@ -34,10 +47,11 @@ Graph::Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::share
     : spec_(spec.message()),
       options_(options),
       clock_(std::move(clock)),
+      worker_limit_(tbb::global_control::max_allowed_parallelism, kMoreThanEnough),
       threads_(ThreadsFor(options)),
       opened_(clock_->Now()),
       bad_examples_(spec_.bad_examples(), options.log),
-      arena_(threads_, 0) {
+      arena_(threads_, ReservedSlots()) {
   // The graph works in the arena it is made in. Several threads may wait for it at once.
   arena_.execute([&] {
     context_.emplace(
@@ -95,14 +109,18 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
     return AddJoint(std::move(joint), around.upstream_full);
   };
   for (size_t i = 0; i < plan.echoes.size(); ++i) {
-    JointNode& echo = add_echo(plan.echoes[i], {windows[i], windows[i + 1], windows[i]});
+    uint64_t idle = Outbox::MostWithheld(windows[i + 1]);
+    if (i + 1 == plan.echoes.size()) {
+      idle += plan.batch.size() - 1 + (batch_options.holds_batches() ? plan.batch.size() : 0);
+    }
+    JointNode& echo = add_echo(plan.echoes[i], {windows[i], windows[i + 1], windows[i], idle});
     Connect(*last, segments_[i].get(), echo);
     last = &echo;
   }
 
   JointNode& batch = AddJoint(
       std::make_unique<BatchJoint>(batch_options, windows.back(), segments_.back()->writer(), pool_,
-                                   options_.allocator, &bad_examples_),
+                                   options_.allocator, &bad_examples_, [this] { CheckMemory(); }),
       windows.back());
   Connect(*last, segments_.back().get(), batch);
   fill_node_ = std::make_unique<FillNode>(
@@ -116,7 +134,7 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
   tbb::flow::sender<Message>* end = &tbb::flow::output_port<0>(*fill_node_);
   uint64_t upstream = windows.back();  // batches of one example each
   for (const EchoPoint& point : plan.batch_echoes) {
-    JointNode& echo = add_echo(point, {upstream, prefetch, 1});
+    JointNode& echo = add_echo(point, {upstream, prefetch, 1, 0});
     tbb::flow::make_edge(*end, echo);
     tbb::flow::make_edge(tbb::flow::output_port<1>(echo), *last);
     last = &echo;
@@ -140,6 +158,9 @@ Graph::JointNode& Graph::AddJoint(std::unique_ptr<Joint> joint, uint64_t upstrea
       outlet_->Fail(error);
     } catch (const std::exception& error) {
       outlet_->Fail(Error({.code = ErrorCode::kInternal, .what = error.what()}));
+    } catch (...) {  // by a function of the user's
+      outlet_->Fail(Error({.code = ErrorCode::kInternal,
+                           .what = "something was thrown that is no std::exception"}));
     }
     if (const uint64_t credit = outbox->TakeCredit(); credit > 0) {
       std::get<1>(ports).try_put(Message::Credit(credit));
@@ -186,9 +207,9 @@ void Graph::Fill(const Message& message, FillNode::output_ports_type& ports) {
   }
   if (!builder->ReleaseOne()) return;
   auto item = std::make_shared<Item>();
-  item->batch = builder->Finish();
   item->stream_epoch = builder->epoch();
   item->ends_epoch = builder->ends_epoch();
+  item->batch = builder->Finish();
   Message whole = Message::Of(std::move(item));
   whole.sequence = builder->sequence();
   std::get<0>(ports).try_put(std::move(whole));
@@ -206,10 +227,11 @@ void Graph::Post(JointNode& node, Message message) {
 
 std::optional<Batch> Graph::Take() {
   uint64_t seen = progress_.load();
-  std::optional<Batch> batch = outlet_->Take([&](std::chrono::nanoseconds) {
+  std::optional<Batch> batch = outlet_->Take([&] {
     // Nothing moved: perhaps oneTBB gave the arena no thread. Then this one does the work.
-    if (progress_.load() == seen) Drive();
-    seen = progress_.load();
+    const bool stuck = progress_.load() == seen;
+    if (stuck) Drive();
+    return progress_.load() != std::exchange(seen, progress_.load()) && stuck;
   });
   if (batch) Post(*last_joint_node_, Message::Credit(1));
   return batch;
@@ -229,12 +251,21 @@ void Graph::CheckMemory(const EchoJoint& joint) const {
   if (options_.memory_cap == 0 || used <= options_.memory_cap) return;
   const double fill = static_cast<double>(joint.residents()) /
                       static_cast<double>(std::max<uint64_t>(joint.shuffle_buffer(), 1));
-  const auto needed = static_cast<uint64_t>(static_cast<double>(used) / fill);
+  ThrowOverCap(static_cast<uint64_t>(static_cast<double>(used) / fill),
+               "echo " + joint.position() + " with " + std::to_string(joint.residents()) + " of " +
+                   std::to_string(joint.shuffle_buffer()) + " items");
+}
+
+void Graph::CheckMemory() const {
+  const uint64_t used = pool_.bytes_in_use();
+  if (options_.memory_cap > 0 && used > options_.memory_cap) ThrowOverCap(used, "batch");
+}
+
+void Graph::ThrowOverCap(uint64_t needed, std::string where) const {
   throw Error({.code = ErrorCode::kResourceExhausted,
                .what = "the memory cap is too small for this spec, about " +
                        std::to_string(needed - options_.memory_cap) + " bytes are missing",
-               .where = "echo " + joint.position() + " with " + std::to_string(joint.residents()) +
-                        " of " + std::to_string(joint.shuffle_buffer()) + " items",
+               .where = std::move(where),
                .got = std::to_string(options_.memory_cap),
                .wanted = "about " + std::to_string(needed)});
 }

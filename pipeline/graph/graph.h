@@ -5,9 +5,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <tbb/flow_graph.h>
+#include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
 #include <echopipe/base/buffer.h>
@@ -50,6 +52,8 @@ class Graph {
   PipelineStats Stats() const;
   int threads() const { return threads_; }
   tbb::task_arena& arena() { return arena_; }
+  /// A caller of Take() waits for what is not there yet.
+  bool ConsumerWaits() const { return outlet_->HasWaitingCaller(); }
   /// Runs what is ready to run, in this thread too, until the graph has nothing to do.
   void Drive();
 
@@ -75,12 +79,15 @@ class Graph {
   void Fill(const Message& message, FillNode::output_ports_type& ports);
   void Post(JointNode& node, Message message);
   void CheckMemory(const EchoJoint& joint) const;
+  void CheckMemory() const;
+  [[noreturn]] void ThrowOverCap(uint64_t needed, std::string where) const;
   void NoteFreshRecords();
   void AddSteadyState(PipelineStats* stats) const;
 
   const proto::PipelineSpec spec_;
   const RuntimeOptions options_;
   const std::shared_ptr<Clock> clock_;
+  const tbb::global_control worker_limit_;
   const int threads_;
   const Clock::Time opened_;
   BufferPool pool_;

@@ -26,13 +26,16 @@ class Outbox {
   /// Upstream: `credit` items have been consumed. Sent on in bunches of an eighth of the window.
   void Consumed(uint64_t credit) { owed_ += credit; }
   /// The credit that is due.
-  uint64_t TakeCredit() {
-    if (owed_ == 0 || owed_ * 8 < window_) return 0;
-    return std::exchange(owed_, 0);
-  }
+  uint64_t TakeCredit() { return IsDue() ? std::exchange(owed_, 0) : 0; }
+  /// The credit that is owed, but not yet due.
+  uint64_t withheld() const { return IsDue() ? 0 : owed_; }
+  /// The most that is ever withheld on an edge with this window.
+  static uint64_t MostWithheld(uint64_t window) { return window == 0 ? 0 : (window - 1) / 8; }
   std::vector<Message>& downstream() { return downstream_; }
 
  private:
+  bool IsDue() const { return owed_ > 0 && owed_ * 8 >= window_; }
+
   uint64_t window_;  ///< of the edge upstream; 0 at the source
   uint64_t next_sequence_ = 0;
   uint64_t owed_ = 0;
@@ -45,7 +48,7 @@ class Window {
   explicit Window(uint64_t size) : size_(size) {}
 
   uint64_t credits() const { return size_ - in_flight_; }
-  bool all_returned() const { return in_flight_ == 0; }
+  uint64_t in_flight() const { return in_flight_; }
   void Sent(uint64_t count = 1) {
     in_flight_ += count;
     peak_ = std::max(peak_.load(), in_flight_.load());

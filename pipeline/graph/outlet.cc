@@ -6,7 +6,7 @@
 namespace echopipe::internal {
 namespace {
 
-// How long a wait may see nothing before the waiting thread helps, and again after it had to.
+// How long a wait may see nothing before the waiting thread helps, and again once that was needed.
 constexpr std::chrono::milliseconds kFirstHelp{100};
 constexpr std::chrono::milliseconds kFurtherHelp{1};
 
@@ -51,21 +51,16 @@ void Outlet::SetStalled(int change) {
   stalls_.Set(waiting_ > 0, clock_.Now());
 }
 
-std::optional<Batch> Outlet::Take(
-    const std::function<void(std::chrono::nanoseconds waited)>& help) {
-  std::chrono::nanoseconds waited{0};
-  std::chrono::nanoseconds patience = kFirstHelp;
+std::optional<Batch> Outlet::Take(const std::function<bool()>& help) {
+  std::chrono::milliseconds patience = kFirstHelp;
   MutexLock lock(mutex_);
   SetStalled(+1);
   while (ready_.empty() && !ended_) {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto help_at = std::chrono::steady_clock::now() + patience;
     arrived_.WaitFor(mutex_, patience);
-    const auto pause = std::chrono::steady_clock::now() - begin;
-    if (!ready_.empty() || ended_ || pause < patience) continue;
-    waited += pause;
-    patience = kFurtherHelp;
+    if (!ready_.empty() || ended_ || std::chrono::steady_clock::now() < help_at) continue;
     mutex_.unlock();
-    help(waited);
+    patience = help() ? kFurtherHelp : kFirstHelp;
     mutex_.lock();
   }
   SetStalled(-1);
@@ -101,6 +96,11 @@ Outlet::Totals Outlet::TotalsNow() const {
 Outlet::Totals Outlet::totals() const {
   MutexLock lock(mutex_);
   return TotalsNow();
+}
+
+bool Outlet::HasWaitingCaller() const {
+  MutexLock lock(mutex_);
+  return waiting_ > 0 && ready_.empty() && !ended_;
 }
 
 std::optional<Outlet::Totals> Outlet::first_batch() const {

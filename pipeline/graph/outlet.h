@@ -30,8 +30,8 @@ class Outlet {
   void Fail(const Error& error);
 
   /// The next batch, or nothing at the end; throws what ended the stream. While there is none yet,
-  /// `help` is called now and then, without a lock, with how long the wait has lasted.
-  std::optional<Batch> Take(const std::function<void(std::chrono::nanoseconds waited)>& help);
+  /// `help` is called now and then, without a lock; it tells whether it had anything to do.
+  std::optional<Batch> Take(const std::function<bool()>& help);
 
   /// What has been delivered.
   struct Totals {
@@ -44,6 +44,8 @@ class Outlet {
   Totals totals() const;
   /// The totals right after the first batch.
   std::optional<Totals> first_batch() const;
+  /// A caller is in Take() and there is nothing for it.
+  bool HasWaitingCaller() const;
   /// Holds while a caller waits in Take().
   const Timer& stalls() const { return stalls_; }
 

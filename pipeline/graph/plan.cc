@@ -40,7 +40,22 @@ bool MaySkip(const proto::PipelineSpec& spec) {
          });
 }
 
+void ValidateBatch(const proto::Batch& batch) {
+  if (batch.size() < 1 || batch.size() > kMaxBatch) {
+    ThrowInvalidField("batch.size", "out of range", std::to_string(batch.size()),
+                      "1 to " + std::to_string(kMaxBatch));
+  }
+  if (!proto::Batch::Remainder_IsValid(batch.remainder())) {
+    ThrowInvalidField("batch.remainder", "unknown value",
+                      std::to_string(static_cast<int>(batch.remainder())), "KEEP or DROP");
+  }
+}
+
 void ValidateBadExamples(const proto::BadExamples& bad) {
+  if (!proto::BadExamples::Policy_IsValid(bad.policy())) {
+    ThrowInvalidField("bad_examples.policy", "unknown value",
+                      std::to_string(static_cast<int>(bad.policy())), "FAIL or SKIP");
+  }
   if (bad.has_max_fraction() && !(bad.max_fraction() > 0 && bad.max_fraction() <= 1)) {
     ThrowInvalidField("bad_examples.max_fraction", "out of range",
                       std::to_string(bad.max_fraction()), "a fraction in (0, 1]");
@@ -80,10 +95,7 @@ Plan MakePlan(const PipelineSpec& spec) {
   plan.segments.emplace_back();
   plan.batch = FindBatch(message);
   plan.may_skip = MaySkip(message);
-  if (plan.batch.size() < 1 || plan.batch.size() > kMaxBatch) {
-    ThrowInvalidField("batch.size", "out of range", std::to_string(plan.batch.size()),
-                      "1 to " + std::to_string(kMaxBatch));
-  }
+  ValidateBatch(plan.batch);
   const uint64_t spacing = plan.batch.size() * (plan.may_skip ? 2 : 1);
 
   bool batched = false;

@@ -3,13 +3,22 @@
 #include <utility>
 
 #include <echopipe/pipeline/graph/segment.h>
+#include <echopipe/pipeline/stages/decode.h>
 
 namespace echopipe::internal {
 
 Segment::Segment(std::vector<PlannedStage> stages, const Options& options, BufferPool& pool,
                  const Clock& clock)
     : stages_(std::move(stages)), options_(options), pool_(pool), clock_(clock) {
-  for (size_t i = 0; i < stages_.size(); ++i) meters_.push_back(std::make_unique<StageMeter>());
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    meters_.push_back(std::make_unique<StageMeter>());
+    const auto* decode = dynamic_cast<const DecodeStage*>(stages_[i].stage.get());
+    const auto* crop = decode == nullptr || i + 1 == stages_.size()
+                           ? nullptr
+                           : dynamic_cast<const CropStage*>(stages_[i + 1].stage.get());
+    const bool same = crop != nullptr && crop->feature() == decode->feature();
+    crop_behind_.push_back(same ? crop : nullptr);
+  }
   if (options_.writes_batches && !stages_.empty()) {
     writer_ = dynamic_cast<const WritingStage*>(stages_.back().stage.get());
   }
@@ -39,6 +48,13 @@ void Segment::Run(Item& item, std::string_view* stage_at_work) {
       item.written = writer_->OutputFor(example->Get(writer_->feature()));
       break;
     }
+    if (DecodeBox(i, *example, item.identity)) {
+      count(i++);
+      *stage_at_work = stages_[i].name;
+      crop_behind_[i - 1]->ApplyToBox(*example, ContextOf(stages_[i], item.identity));
+      count(i);
+      continue;
+    }
     const bool stays = stages_[i].stage->Apply(*example, ContextOf(stages_[i], item.identity));
     count(i);
     if (!stays) {
@@ -47,6 +63,16 @@ void Segment::Run(Item& item, std::string_view* stage_at_work) {
     }
   }
   item.example = std::move(example);
+}
+
+bool Segment::DecodeBox(size_t stage, Example& example, const Identity& identity) const {
+  const CropStage* crop = crop_behind_[stage];
+  if (crop == nullptr) return false;
+  const auto& decode = static_cast<const DecodeStage&>(*stages_[stage].stage);
+  const ImageInfo info = decode.Info(example);
+  const PixelBox box = crop->Box(info.height, info.width, ContextOf(stages_[stage + 1], identity));
+  decode.ApplyBox(example, box, ContextOf(stages_[stage], identity));
+  return true;
 }
 
 Message Segment::Process(Message message) {

@@ -42,9 +42,13 @@ class Segment {
 
  private:
   void Run(Item& item, std::string_view* stage_at_work);
+  /// If a decode stage stands here in front of a crop: decodes the crop's box and true.
+  bool DecodeBox(size_t stage, Example& example, const Identity& identity) const;
   StageContext ContextOf(const PlannedStage& stage, const Identity& identity) const;
 
   std::vector<PlannedStage> stages_;
+  std::vector<const CropStage*>
+      crop_behind_;  // for each stage: the crop it can decode for, or null
   Options options_;
   BufferPool& pool_;
   const Clock& clock_;

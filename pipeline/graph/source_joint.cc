@@ -36,17 +36,18 @@ void SourceJoint::Receive(Message message, Outbox& outbox) {
 }
 
 void SourceJoint::Pull(Outbox& outbox) {
-  arrived_.clear();
-  source_->Poll(window_.credits(), &arrived_);
-  for (const SourceItem& from : arrived_) {
-    records_ += 1;
-    if (!from.record && fail_on_bad_) throw from.error->Within("source");
-    window_.Sent();
-    outbox.Send(Message::Of(ItemOf(from)));
-  }
-  if (!arrived_.empty()) {
-    last_record_ = static_cast<uint64_t>(clock_.Now().time_since_epoch().count());
-  }
+  // The source throws what ended it only from a call that has no item to give.
+  do {
+    arrived_.clear();
+    source_->Poll(window_.credits(), &arrived_);
+    for (const SourceItem& from : arrived_) {
+      records_ += 1;
+      if (!from.record && fail_on_bad_) throw from.error->Within("source");
+      window_.Sent();
+      outbox.Send(Message::Of(ItemOf(from)));
+    }
+    source_->Advance(arrived_.size());
+  } while (!arrived_.empty() && window_.credits() > 0 && !source_->AtEnd());
   if (source_->AtEnd()) {
     ended_ = true;
     outbox.Send(Message::End(nullptr));

@@ -29,8 +29,6 @@ class SourceJoint final : public Joint {
   uint64_t records() const { return records_; }
   /// The time in which the source could not go on for want of credits.
   Clock::Duration held(Clock::Time now) const { return held_.Total(now); }
-  /// When the last record arrived; the clock's epoch if none has.
-  Clock::Time last_record() const { return Clock::Time(Clock::Duration(last_record_.load())); }
 
  private:
   void Pull(Outbox& outbox);
@@ -43,7 +41,6 @@ class SourceJoint final : public Joint {
   std::vector<SourceItem> arrived_;
   bool ended_ = false;
   Counter records_;
-  Counter last_record_;
   Timer held_;
 };
 

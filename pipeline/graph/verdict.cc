@@ -99,8 +99,9 @@ std::string Verdict(const PipelineStats& stats, const std::vector<size_t>& echo_
   const Advice advice = BestEcho(stages);
   const double gain = now.longest() / std::max(advice.step_s, 1e-9);
   if (gain < 1.05) return verdict + "; echoing elsewhere or more would bring little.";
+  const std::string first = stages.size() > 2 ? stages[1].name : "batch";
   const std::string place =
-      advice.place == 0 ? "before " + stages[1].name : "after " + stages[advice.place].name;
+      advice.place == 0 ? "before " + first : "after " + stages[advice.place].name;
   return verdict + ": echoing " + place + " by a factor of " + Format("%.1f", advice.factor) +
          " would bring about " + Format("%.1f", gain) + " times the examples per second.";
 }

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 

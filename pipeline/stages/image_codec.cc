@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <utility>
 

@@ -3,8 +3,9 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
-#include <limits>
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <jerror.h>
@@ -254,7 +255,7 @@ class JpegReader {
     });
     if (decoder_.image_width != static_cast<JDIMENSION>(info.stored_width) ||
         decoder_.image_height != static_cast<JDIMENSION>(info.stored_height)) {
-      ThrowImageError(ErrorCode::kCorrupt, "the JPEG has two different sizes");
+      ThrowImageError(ErrorCode::kInternal, "JPEG: the size was read in two ways");
     }
     CheckHasEnd();
   }

@@ -29,7 +29,8 @@ PixelBox WholeOf(const Tensor& pixels);
 Tensor Crop(const Tensor& pixels, const PixelBox& box, BufferPool& pool);
 
 /// The box, which lies inside the picture, resized to height x width (each at most
-/// kMaxResizedSide); the same as if it had been cut out before.
+/// kMaxResizedSide); the same as if it had been cut out before. An output of 98,304 pixels or more
+/// is made along one axis after the other and rounded to 0..255 in between (as Pillow does).
 Tensor Resize(const Tensor& pixels, const PixelBox& box, int height, int width,
               proto::Interpolation interpolation, BufferPool& pool);
 

@@ -1,6 +1,9 @@
+#include <array>
 #include <csetjmp>
 #include <cstring>
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <png.h>
@@ -153,7 +156,7 @@ class PngReader {
     return options_.color == DecodeOptions::Color::kGray && is_color();
   }
 
-  // Pixels are capped before; of the chunks only those that make pixels are kept at all.
+  // Pixels are capped before. Chunks that make no pixels are checked but neither kept nor inflated.
   void SetLimits() {
     png_set_user_limits(png_, kMaxSide, kMaxSide);
     png_set_chunk_malloc_max(png_, png_alloc_size_t{1} << 20);

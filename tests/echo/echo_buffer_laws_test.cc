@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "echo_cases.h"
 #include <gmock/gmock.h>
 
 #include <echopipe/base/error.h>
 #include <echopipe/echo/echo_buffer.h>
+#include <echopipe/tests/echo/echo_cases.h>
 
 namespace echopipe {
 namespace {

@@ -4,12 +4,12 @@
 #include <limits>
 #include <string>
 
-#include "echo_cases.h"
 #include <gmock/gmock.h>
 
 #include <echopipe/base/error.h>
 #include <echopipe/base/random.h>
 #include <echopipe/echo/echo_factor.h>
+#include <echopipe/tests/echo/echo_cases.h>
 
 namespace echopipe {
 namespace {

@@ -8,10 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "echo_cases.h"
-
 #include <echopipe/base/random.h>
 #include <echopipe/echo/echo_order.h>
+#include <echopipe/tests/echo/echo_cases.h>
 
 namespace echopipe::testing {
 

@@ -1,4 +1,6 @@
+#include <atomic>
 #include <chrono>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -51,8 +53,11 @@ class ShapedFixture : public LocalFixture {
                              {.bytes_per_second = 1'000'000'000,
                               .latency = std::chrono::microseconds(50),
                               .jitter = std::chrono::microseconds(50)},
-                             MakeSteadyClock());
+                             clock_);
   }
+
+ private:
+  std::shared_ptr<Clock> clock_ = MakeSteadyClock();
 };
 
 class FakeFixture : public Fixture {
@@ -334,6 +339,21 @@ TEST_P(StorageContract, DestructionEndsReadsThatCallbacksStartMeanwhile) {
     storage.reset();
     ASSERT_EQ(log.calls(), 40);
   }
+}
+
+TEST_P(StorageContract, DestructionWaitsForTheCallbackThatRuns) {
+  const std::string path = fixture_->Put("a", "x");
+  std::shared_ptr<Storage> storage = fixture_->Make();
+  std::promise<void> started;
+  std::atomic<bool> returned = false;
+  storage->Read({.path = path, .length = 1}, pool_, [&](const auto&) {
+    started.set_value();
+    for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+    returned = true;
+  });
+  started.get_future().wait();
+  storage.reset();
+  EXPECT_TRUE(returned);
 }
 
 TEST_P(StorageContract, DestructionGivesAllBuffersBack) {

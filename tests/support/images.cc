@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 
 #include <gtest/gtest.h>
 #include <jpeglib.h>
@@ -40,6 +41,15 @@ int ChannelsOf(JpegOptions::Color color) {
   return color == JpegOptions::Color::kCmyk || color == JpegOptions::Color::kYcck ? 4 : 3;
 }
 
+constexpr std::array<jpeg_scan_info, 2> kOneBitPlane{{{1, {0}, 0, 0, 0, 0}, {1, {0}, 1, 63, 0, 0}}};
+constexpr std::array<jpeg_scan_info, 3> kOneComponentEach{
+    {{1, {0}, 0, 63, 0, 0}, {1, {1}, 0, 63, 0, 0}, {1, {2}, 0, 63, 0, 0}}};
+
+void SetScans(jpeg_compress_struct& encoder, std::span<const jpeg_scan_info> scans) {
+  encoder.scan_info = scans.data();
+  encoder.num_scans = static_cast<int>(scans.size());
+}
+
 void SetUp(jpeg_compress_struct& encoder, const Picture& picture, const JpegOptions& options) {
   encoder.image_width = static_cast<JDIMENSION>(picture.width);
   encoder.image_height = static_cast<JDIMENSION>(picture.height);
@@ -59,12 +69,8 @@ void SetUp(jpeg_compress_struct& encoder, const Picture& picture, const JpegOpti
   encoder.restart_interval = static_cast<unsigned>(options.restart_interval);
   if (picture.channels == 4 && !options.adobe_marker) encoder.write_Adobe_marker = FALSE;
   if (options.progressive) jpeg_simple_progression(&encoder);
-  static constexpr std::array<jpeg_scan_info, 2> kOneBitPlane{
-      {{1, {0, 0, 0, 0}, 0, 0, 0, 0}, {1, {0, 0, 0, 0}, 1, 63, 0, 0}}};
-  if (options.one_bit_plane) {
-    encoder.scan_info = kOneBitPlane.data();
-    encoder.num_scans = static_cast<int>(kOneBitPlane.size());
-  }
+  if (options.one_bit_plane) SetScans(encoder, kOneBitPlane);
+  if (!options.interleaved) SetScans(encoder, kOneComponentEach);
 }
 
 void WriteExif(jpeg_compress_struct& encoder, const std::string& exif) {

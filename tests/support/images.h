@@ -35,6 +35,7 @@ struct JpegOptions {
   bool progressive = false;
   bool one_bit_plane = false;  ///< progressive, gray: all bits of a band in one scan
   bool arithmetic = false;
+  bool interleaved = true;   ///< else, if not progressive, one scan for each of three components
   int restart_interval = 0;  ///< MCUs between restart markers; 0 for none
   bool adobe_marker = true;  ///< CMYK and YCCK: with an Adobe marker (values are not inverted)
   std::string exif = {};     ///< a TIFF structure for APP1, if not empty

@@ -17,11 +17,11 @@ namespace echopipe::testing {
 class SyntheticSource final : public Source {
  public:
   struct Options {
-    uint64_t records = 0;  ///< in each epoch
-    uint64_t epochs = 1;   ///< 0: endless
-    std::set<uint64_t> bad = {};      ///< ordinals that cannot be read
-    bool gated = false;               ///< nothing comes before Release()
-    uint64_t fails_at = ~uint64_t{0};  ///< Poll() throws when so many items have been given
+    uint64_t records = 0;              ///< in each epoch
+    uint64_t epochs = 1;               ///< 0: endless
+    std::set<uint64_t> bad = {};       ///< ordinals that cannot be read
+    bool gated = false;                ///< nothing comes before Release()
+    uint64_t fails_at = ~uint64_t{0};  ///< the stream breaks after so many items
   };
 
   SyntheticSource(Options options, BufferPool& pool, std::function<void()> wake);

@@ -1,4 +1,5 @@
 #include <functional>
+#include <ostream>
 #include <random>
 #include <string>
 
@@ -18,11 +19,13 @@ using echopipe::testing::PngChunk;
 using echopipe::testing::PngOptions;
 using ::testing::ElementsAre;
 
-// One way to store a pixel, and the RGB it must become.
+// One way to store pixels.
 struct Variant {
   const char* name;
   PngOptions options;
   int samples;  // stored for each pixel
+
+  friend void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
 };
 
 std::vector<uint8_t> Palette(size_t colors) {
@@ -61,7 +64,7 @@ std::vector<Variant> Variants() {
   };
 }
 
-// Random samples, packed as PNG stores them, and the pixels they stand for.
+// A PNG of random samples, and the pixels they stand for.
 struct Sample {
   std::string png;
   std::vector<uint8_t> rgb;

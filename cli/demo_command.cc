@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <list>
+#include <stop_token>
+#include <system_error>
+#include <vector>
+
+#include <echopipe/base/error.h>
+#include <echopipe/cli/demo_command.h>
+#include <echopipe/cli/interrupt.h>
+#include <echopipe/cli/job.h>
+#include <echopipe/cli/numbers.h>
+#include <echopipe/cli/report.h>
+#include <echopipe/proto/pipeline.pb.h>
+
+namespace echopipe::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMostImages = 1000;
+constexpr const char* kSpec = R"(
+    source { shuffle { full {} } epochs: 3 }
+    stage { decode {} }
+    stage { echo {} }
+    stage { random_resized_crop { height: 224 width: 224 } }
+    stage { random_flip {} }
+    stage { normalize {} }
+    stage { batch { size: 32 } }
+)";
+constexpr int kEchoStage = 1;
+// R is 4: the consumer could take 400 photos a second, and the link brings 100.
+constexpr double kFactor = 4;
+constexpr uint64_t kPhotosPerSecond = 100;
+constexpr std::chrono::milliseconds kConsumerTime(80);
+
+struct Photos {
+  uint64_t count = 0;
+  uint64_t bytes = 0;
+};
+
+// The first files of a folder; as the source, it passes over hidden ones.
+Photos Measure(const std::string& folder) {
+  std::error_code error;
+  Photos photos;
+  for (fs::recursive_directory_iterator it(folder, error), end;
+       !error && it != end && photos.count < kMostImages; it.increment(error)) {
+    const bool hidden = it->path().filename().native().starts_with('.');
+    if (hidden || !it->is_regular_file(error)) continue;
+    photos.bytes += it->file_size(error);
+    ++photos.count;
+  }
+  if (error) throw Error({.code = ErrorCode::kIo, .what = error.message(), .where = folder});
+  if (photos.bytes == 0) {
+    throw Error({.code = ErrorCode::kEmpty,
+                 .what = "no image here; one subfolder for each class is wanted",
+                 .where = folder});
+  }
+  return photos;
+}
+
+Job JobFor(const std::string& folder, double factor, uint64_t bytes_per_second) {
+  proto::PipelineSpec spec = PipelineSpec::FromText(kSpec, "demo").message();
+  spec.mutable_source(0)->add_uri(folder);
+  spec.mutable_source(0)->set_take(kMostImages);
+  spec.mutable_stage(kEchoStage)->mutable_echo()->set_factor(factor);
+  return {.spec = PipelineSpec(spec),
+          .link = {.bytes_per_second = bytes_per_second},
+          .consumer_time = kConsumerTime};
+}
+
+std::string Advice(const PipelineStats& without, const PipelineStats& with) {
+  const double gain = with.examples_per_s / std::max(without.examples_per_s, 1e-9);
+  const std::string r = Decimal(with.echo_points.at(0).r, 1);
+  return "Using each decoded photo " + Decimal(kFactor, 0) + " times gave " + Decimal(gain, 1) +
+         " times the examples per second; here echoing is free up to e = R = " + r +
+         ", and more would bring nothing.";
+}
+
+}  // namespace
+
+DemoCommand::DemoCommand(CLI::App& app)
+    : command_(app.add_subcommand(
+          "demo", "Runs one pipeline without and with echo over slowed storage, in a minute.")) {
+  command_->add_option("DIR", folder_, "Photos, one subfolder for each class.")->required();
+}
+
+ExitCode DemoCommand::Run() {
+  const Photos photos = Measure(folder_);
+  const uint64_t rate = kPhotosPerSecond * photos.bytes / photos.count;
+  std::cout << "Three epochs of " << WithCommas(photos.count) << " photos over a link of "
+            << Bytes(rate) << "/s (" << kPhotosPerSecond
+            << " photos a second),\nfor a consumer that takes " << kConsumerTime.count()
+            << " ms for each batch of 32 (400 a second).\n"
+            << std::flush;
+
+  const Interrupt interrupt;
+  Console console(false);
+  std::list<JobResult> results;
+  std::vector<Column> columns;
+  for (const double factor : {1.0, kFactor}) {
+    const std::string title = "e = " + Decimal(factor, 0);
+    console.Line("running with " + title + (factor == 1 ? " (no echo)" : " (echo after decode)"));
+    results.push_back(RunJob(JobFor(folder_, factor, rate), console, interrupt.token()));
+    if (results.back().error) throw *results.back().error;
+    columns.emplace_back(title, &results.back());
+    if (results.back().end == JobResult::End::kInterrupted) break;
+  }
+  std::cout << "\n" << Table(columns);
+  if (results.back().end == JobResult::End::kInterrupted) return kInterrupted;
+  std::cout << "\n" << Advice(results.front().stats, results.back().stats) << "\n";
+  return kOk;
+}
+
+}  // namespace echopipe::cli

@@ -1,0 +1,14 @@
+#pragma once
+
+namespace echopipe::cli {
+
+/// What the program ends with; told by --help.
+enum ExitCode : int {
+  kOk = 0,
+  kUsage = 2,               ///< a wrong flag, an invalid spec
+  kFailed = 3,              ///< no data there, or the pipeline failed
+  kTooManyBadExamples = 4,  ///< over the limits of bad_examples
+  kInterrupted = 130,       ///< by SIGINT or SIGTERM
+};
+
+}  // namespace echopipe::cli

@@ -1,0 +1,93 @@
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include <echopipe/cli/batch_hash.h>
+#include <echopipe/cli/job.h>
+#include <echopipe/cli/progress.h>
+#include <echopipe/pipeline/graph/cpus.h>
+#include <echopipe/proto/pipeline.pb.h>
+
+namespace echopipe::cli {
+namespace {
+
+std::shared_ptr<Storage> StorageFor(const Job& job, std::shared_ptr<Clock> clock) {
+  std::shared_ptr<Storage> local = MakeLocalStorage(job.runtime.reads_in_flight);
+  const ShapeOptions& link = job.link;
+  if (link.bytes_per_second == 0 && link.latency.count() == 0 && link.jitter.count() == 0) {
+    return local;
+  }
+  return MakeShapedStorage(std::move(local), link, std::move(clock));
+}
+
+std::unique_ptr<Pipeline> Open(const Job& job, Console& console) {
+  job.spec.Validate();
+  RuntimeOptions options = job.runtime;
+  options.clock = MakeSteadyClock();
+  // Out of range: Open() says so.
+  if (options.reads_in_flight >= 1 && options.reads_in_flight <= 1024) {
+    options.storage = StorageFor(job, options.clock);
+  }
+  options.log = [&console](std::string_view message) { console.Line(message); };
+  return Pipeline::Open(job.spec, std::move(options), job.rank);
+}
+
+// Returns at `time`, or when asked to stop.
+void WaitUntil(std::chrono::steady_clock::time_point time, std::stop_token stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_until(lock, std::move(stop), time, [] { return false; });
+}
+
+JobResult::End Consume(const Job& job, Pipeline& pipeline, Progress& progress, BatchHash& hash,
+                       const std::stop_token& stop) {
+  uint64_t batches = 0;
+  while (std::optional<Batch> batch = pipeline.Next()) {
+    const auto begin = std::chrono::steady_clock::now();
+    progress.SetEpoch(batch->epoch());
+    if (job.hash) hash.Add(*batch);
+    batch.reset();
+    if (++batches == job.max_batches) return JobResult::End::kMaxBatches;
+    if (job.consumer_time.count() > 0) WaitUntil(begin + job.consumer_time, stop);
+  }
+  return JobResult::End::kData;
+}
+
+void ConsumeAll(const Job& job, Pipeline& pipeline, Console& console, const std::stop_token& stop,
+                JobResult* result) {
+  Progress progress(pipeline, job.spec, console);
+  BatchHash hash;
+  try {
+    result->end = Consume(job, pipeline, progress, hash, stop);
+  } catch (const Error& error) {
+    if (stop.stop_requested() && error.code() == ErrorCode::kStopped) {
+      result->end = JobResult::End::kInterrupted;
+    } else {
+      result->end = JobResult::End::kFailed;
+      result->error = error;
+    }
+  }
+  if (job.hash) result->hash = hash.Hex();
+}
+
+}  // namespace
+
+JobResult RunJob(const Job& job, Console& console, std::stop_token stop) {
+  const std::unique_ptr<Pipeline> pipeline = Open(job, console);
+  JobResult result;
+  result.threads = job.runtime.threads > 0 ? job.runtime.threads : internal::AvailableCpus();
+  {
+    const std::stop_callback on_stop(stop, [&] { pipeline->Stop(); });
+    ConsumeAll(job, *pipeline, console, stop, &result);
+  }
+  result.stats = pipeline->Stats();
+  // With SKIP a single example over a limit is skipped, so this is the limit on bad examples.
+  result.too_many_bad_examples =
+      result.error && result.error->code() == ErrorCode::kLimitExceeded &&
+      job.spec.message().bad_examples().policy() == proto::BadExamples::SKIP;
+  return result;
+}
+
+}  // namespace echopipe::cli

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include <echopipe/cli/console.h>
+#include <echopipe/pipeline/pipeline.h>
+
+namespace echopipe::cli {
+
+/// Tells every now and then how far a pipeline is, from a thread of its own until it is destroyed.
+class Progress {
+ public:
+  /// Both must outlive this.
+  Progress(const Pipeline& pipeline, const PipelineSpec& spec, Console& console);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// From 0.
+  void SetEpoch(uint64_t epoch) { epoch_ = epoch; }
+
+ private:
+  std::string Text() const;
+
+  const Pipeline& pipeline_;
+  Console& console_;
+  std::string epochs_;  // " of 3"
+  std::atomic<uint64_t> epoch_{0};
+  std::jthread ticker_;
+};
+
+}  // namespace echopipe::cli

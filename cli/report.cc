@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <functional>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include <echopipe/cli/numbers.h>
+#include <echopipe/cli/report.h>
+
+namespace echopipe::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Row {
+  std::string name;
+  std::function<std::string(const PipelineStats&)> value;
+};
+
+void AddEchoPoint(size_t i, const std::string& position, std::vector<Row>* rows) {
+  const std::string name = "echo " + position + ": ";
+  rows->push_back({name + "R", [i](const PipelineStats& stats) {
+                     return Decimal(stats.echo_points.at(i).r, 2);
+                   }});
+  rows->push_back({name + "factor", [i](const PipelineStats& stats) {
+                     return Decimal(stats.echo_points.at(i).factor, 2);
+                   }});
+  rows->push_back({name + "effective", [i](const PipelineStats& stats) {
+                     return Decimal(stats.echo_points.at(i).factor_effective, 2);
+                   }});
+}
+
+std::vector<Row> Rows(const PipelineStats& first) {
+  using Stats = PipelineStats;
+  std::vector<Row> rows = {
+      {"examples", [](const Stats& s) { return WithCommas(s.examples); }},
+      {"of these fresh", [](const Stats& s) { return WithCommas(s.fresh); }},
+      {"batches", [](const Stats& s) { return WithCommas(s.batches); }},
+      {"seconds", [](const Stats& s) { return Decimal(s.seconds, 1); }},
+      {"examples/s", [](const Stats& s) { return Rate(s.examples_per_s); }},
+      {"fresh/s", [](const Stats& s) { return Rate(s.fresh_per_s); }},
+      {"stall share", [](const Stats& s) { return Percent(s.stall_share); }},
+      {"first batch after", [](const Stats& s) { return Decimal(s.first_batch_s, 2) + " s"; }},
+      {"bytes read", [](const Stats& s) { return Bytes(s.bytes_read); }},
+      {"bad examples", [](const Stats& s) { return WithCommas(s.bad_count); }},
+  };
+  for (size_t i = 0; i < first.echo_points.size(); ++i) {
+    AddEchoPoint(i, first.echo_points[i].position, &rows);
+  }
+  return rows;
+}
+
+std::string Right(const std::string& text, size_t width) {
+  return std::string(width - std::min(width, text.size()), ' ') + text;
+}
+
+std::string_view ToString(JobResult::End end) {
+  switch (end) {
+    case JobResult::End::kData:
+      return "data";
+    case JobResult::End::kMaxBatches:
+      return "max_batches";
+    case JobResult::End::kInterrupted:
+      return "interrupted";
+    case JobResult::End::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+ordered_json ToJson(const BadExample& bad) {
+  return {{"uri", bad.uri},
+          {"key", bad.key},
+          {"stage", bad.stage},
+          {"kind", ToString(bad.error.code())},
+          {"what", bad.error.what()}};
+}
+
+ordered_json ToJson(const EchoPointStats& point) {
+  return {{"position", point.position},
+          {"factor", point.factor},
+          {"r", point.r},
+          {"factor_effective", point.factor_effective},
+          {"draws", point.draws},
+          {"admitted", point.admitted},
+          {"exceptions", point.exceptions}};
+}
+
+ordered_json ToJson(const StageStats& stage) {
+  return {{"name", stage.name},
+          {"items", stage.items},
+          {"busy_s", stage.busy_s},
+          {"seconds_per_item", stage.seconds_per_item}};
+}
+
+ordered_json ToJson(const WindowStats& window) {
+  return {{"name", window.name},
+          {"window", window.window},
+          {"in_flight", window.in_flight},
+          {"peak_in_flight", window.peak_in_flight}};
+}
+
+template <class T>
+ordered_json ToJson(const std::vector<T>& values) {
+  ordered_json list = ordered_json::array();
+  for (const T& value : values) list.push_back(ToJson(value));
+  return list;
+}
+
+}  // namespace
+
+std::string Table(const std::vector<Column>& runs) {
+  std::ostringstream table;
+  const std::vector<Row> rows = Rows(runs.front().second->stats);
+  size_t label = 0;
+  for (const Row& row : rows) label = std::max(label, row.name.size());
+  size_t width = 12;
+  for (const Column& run : runs) width = std::max(width, run.first.size());
+  if (runs.size() > 1) {
+    table << std::string(label, ' ');
+    for (const Column& run : runs) table << "  " << Right(run.first, width);
+    table << "\n";
+  }
+  for (const Row& row : rows) {
+    table << row.name << std::string(label - row.name.size(), ' ');
+    for (const Column& run : runs) table << "  " << Right(row.value(run.second->stats), width);
+    table << "\n";
+  }
+  return table.str();
+}
+
+std::string Json(const JobResult& result) {
+  const PipelineStats& stats = result.stats;
+  ordered_json json = {
+      {"examples", stats.examples},
+      {"fresh", stats.fresh},
+      {"echoes", stats.examples - stats.fresh},
+      {"batches", stats.batches},
+      {"seconds", stats.seconds},
+      {"first_batch_s", stats.first_batch_s},
+      {"examples_per_s", stats.examples_per_s},
+      {"fresh_per_s", stats.fresh_per_s},
+      {"stall_s", stats.stall_s},
+      {"stall_share", stats.stall_share},
+      {"records", stats.records},
+      {"bytes_read", stats.bytes_read},
+      {"peak_bytes_in_flight", stats.peak_bytes_in_flight},
+      {"bad_count", stats.bad_count},
+      {"bad_examples", ToJson(stats.bad_examples)},
+      {"threads", result.threads},
+      {"stages", ToJson(stats.stages)},
+      {"echo_points", ToJson(stats.echo_points)},
+      {"windows", ToJson(stats.windows)},
+      {"verdict", stats.verdict},
+      {"end", ToString(result.end)},
+  };
+  if (result.error) json["error"] = result.error->what();
+  if (!result.hash.empty()) json["hash"] = result.hash;
+  // Names of files need not be UTF-8.
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace echopipe::cli

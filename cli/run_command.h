@@ -1,0 +1,36 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <echopipe/cli/exit_code.h>
+#include <echopipe/cli/job.h>
+#include <echopipe/cli/spec_flags.h>
+
+namespace echopipe::cli {
+
+/// `echopipe run`: runs a pipeline and tells its figures.
+class RunCommand {
+ public:
+  /// Adds the subcommand to `app`, which must not be used after this has gone.
+  explicit RunCommand(CLI::App& app);
+
+  bool chosen() const { return command_->parsed(); }
+  ExitCode Run();
+
+ private:
+  void AddRuntimeFlags();
+  void AddConsumerFlags();
+  void AddLinkFlags();
+  void AddOutputFlags();
+  PipelineSpec Spec() const;
+
+  CLI::App* command_;
+  std::string spec_file_;
+  SpecFlags spec_flags_;
+  Job job_;
+  bool print_spec_ = false;
+  bool json_ = false;
+  bool quiet_ = false;
+};
+
+}  // namespace echopipe::cli

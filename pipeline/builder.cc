@@ -1,0 +1,117 @@
+#include <utility>
+
+#include <echopipe/pipeline/builder.h>
+#include <echopipe/proto/pipeline.pb.h>
+
+namespace echopipe {
+
+struct PipelineBuilder::Impl {
+  proto::PipelineSpec spec;
+  PipelineSpec functions;  // carries them; its message is empty
+
+  proto::Source& source() { return *spec.mutable_source(0); }
+};
+
+PipelineBuilder::PipelineBuilder(std::string uri)
+    : PipelineBuilder(std::vector<std::string>{std::move(uri)}) {}
+
+PipelineBuilder::PipelineBuilder(std::vector<std::string> uris) : impl_(std::make_unique<Impl>()) {
+  impl_->spec.add_source();
+  for (std::string& uri : uris) impl_->source().add_uri(std::move(uri));
+}
+
+PipelineBuilder::~PipelineBuilder() = default;
+
+PipelineBuilder& PipelineBuilder::Seed(uint64_t seed) {
+  impl_->spec.set_seed(seed);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::ShuffleFully() {
+  impl_->source().mutable_shuffle()->mutable_full();
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::ShuffleWindow(uint64_t records) {
+  impl_->source().mutable_shuffle()->set_window(records);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::Epochs(uint64_t epochs) {
+  impl_->source().set_epochs(epochs);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::SkipBadExamples(std::optional<uint64_t> max_count) {
+  impl_->spec.mutable_bad_examples()->set_policy(proto::BadExamples::SKIP);
+  if (max_count) impl_->spec.mutable_bad_examples()->set_max_count(*max_count);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::Decode() {
+  impl_->spec.add_stage()->mutable_decode();
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::Echo(const EchoSettings& settings) {
+  proto::Echo& echo = *impl_->spec.add_stage()->mutable_echo();
+  echo.set_factor(settings.factor);
+  if (settings.shuffle_buffer) echo.set_shuffle_buffer(*settings.shuffle_buffer);
+  if (settings.spacing) echo.set_spacing(*settings.spacing);
+  echo.set_grouped(settings.grouped);
+  echo.set_drain_each_epoch(settings.drain_each_epoch);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandomResizedCrop(uint32_t height, uint32_t width) {
+  proto::RandomResizedCrop& crop = *impl_->spec.add_stage()->mutable_random_resized_crop();
+  crop.set_height(height);
+  crop.set_width(width);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandomFlip() {
+  impl_->spec.add_stage()->mutable_random_flip();
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::Normalize() {
+  impl_->spec.add_stage()->mutable_normalize();
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::Map(std::string name, MapFunction function) {
+  impl_->spec.add_stage()->mutable_map()->set_function(name);
+  impl_->functions = impl_->functions.WithMap(std::move(name), std::move(function));
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::Filter(std::string name, FilterFunction function) {
+  impl_->spec.add_stage()->mutable_filter()->set_function(name);
+  impl_->functions = impl_->functions.WithFilter(std::move(name), std::move(function));
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::Batch(const BatchSettings& settings) {
+  proto::Batch& batch = *impl_->spec.add_stage()->mutable_batch();
+  batch.set_size(settings.size);
+  batch.set_remainder(settings.remainder == BatchSettings::Remainder::kDrop ? proto::Batch::DROP
+                                                                            : proto::Batch::KEEP);
+  batch.set_across_epochs(settings.across_epochs);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::Stage(std::string_view text) {
+  const PipelineSpec stage =
+      PipelineSpec::FromText("stage { " + std::string(text) + " }", "Stage()");
+  impl_->spec.MergeFrom(stage.message());
+  return *this;
+}
+
+PipelineSpec PipelineBuilder::Build() const {
+  PipelineSpec spec = impl_->functions.WithMessage(impl_->spec);
+  spec.Validate();
+  return spec;
+}
+
+}  // namespace echopipe

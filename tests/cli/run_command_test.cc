@@ -1,0 +1,256 @@
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <echopipe/tests/cli/program.h>
+#include <echopipe/tests/support/files.h>
+
+namespace echopipe::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+constexpr int kImages = 40;
+
+// Forty photos, made once.
+class RunCommandTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TempFolder>();
+    const ProgramRun run = RunProgram({"demo-data", Photos(), "--images", std::to_string(kImages)});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static std::string Photos() { return folder_->Path("photos"); }
+
+  // `run` over the photos with every kind of randomness, then `flags`.
+  static std::vector<std::string> Arguments(const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments = {"run",
+                                          "--source",
+                                          Photos(),
+                                          "--shuffle",
+                                          "full",
+                                          "--decode",
+                                          "--echo",
+                                          "2.5",
+                                          "--random-resized-crop",
+                                          "height: 32 width: 32",
+                                          "--random-flip",
+                                          "--normalize",
+                                          "--batch",
+                                          "8"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return arguments;
+  }
+  static json Figures(const std::vector<std::string>& flags,
+                      const std::vector<std::string>& launcher = {}) {
+    std::vector<std::string> arguments = Arguments(flags);
+    arguments.insert(arguments.end(), {"-q", "--json"});
+    const ProgramRun run = RunProgram(arguments, launcher);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.err, IsEmpty());
+    return json::parse(run.out);
+  }
+
+ private:
+  static std::unique_ptr<TempFolder> folder_;
+};
+
+std::unique_ptr<TempFolder> RunCommandTest::folder_;
+
+TEST_F(RunCommandTest, JsonHoldsTheFiguresOfTheRun) {
+  const json figures = Figures({"--threads", "2"});
+  EXPECT_EQ(figures.at("examples"), 100);
+  EXPECT_EQ(figures.at("fresh"), kImages);
+  EXPECT_EQ(figures.at("echoes"), 60);
+  EXPECT_EQ(figures.at("batches"), 13);
+  EXPECT_EQ(figures.at("records"), kImages);
+  EXPECT_EQ(figures.at("threads"), 2);
+  EXPECT_EQ(figures.at("end"), "data");
+  EXPECT_GT(figures.at("bytes_read"), 40 * 10'000);
+  EXPECT_EQ(figures.at("bad_examples"), json::array());
+  EXPECT_FALSE(figures.contains("hash"));
+  EXPECT_FALSE(figures.contains("error"));
+  for (const char* key : {"seconds", "first_batch_s", "examples_per_s", "fresh_per_s",
+                          "stall_share", "peak_bytes_in_flight"}) {
+    EXPECT_TRUE(figures.at(key).is_number()) << key;
+  }
+  EXPECT_TRUE(figures.at("verdict").is_string());
+}
+
+TEST_F(RunCommandTest, JsonTellsOfStagesEchoPointsAndWindows) {
+  const json figures = Figures({});
+  const json& stages = figures.at("stages");
+  EXPECT_EQ(stages.front().at("name"), "read");
+  EXPECT_EQ(stages.back().at("name"), "consumer");
+  for (const json& stage : stages) EXPECT_TRUE(stage.at("seconds_per_item").is_number());
+
+  ASSERT_EQ(figures.at("echo_points").size(), 1u);
+  const json& point = figures.at("echo_points")[0];
+  EXPECT_EQ(point.at("position"), "after decode");
+  EXPECT_EQ(point.at("factor"), 2.5);
+  EXPECT_EQ(point.at("factor_effective"), 2.5);
+  EXPECT_EQ(point.at("draws"), 100);
+  EXPECT_EQ(point.at("admitted"), kImages);
+  EXPECT_TRUE(point.at("r").is_number());
+  EXPECT_TRUE(point.at("exceptions").is_number());
+
+  ASSERT_FALSE(figures.at("windows").empty());
+  for (const json& window : figures.at("windows")) {
+    EXPECT_LE(window.at("peak_in_flight"), window.at("window"));
+  }
+}
+
+TEST_F(RunCommandTest, TheHashIsTheSameHoweverItRuns) {
+  const std::string hash = Figures({"--hash", "--threads", "1"}).at("hash");
+  EXPECT_THAT(hash, MatchesRegex("[0-9a-f]{32}"));
+  EXPECT_EQ(Figures({"--hash", "--threads", "2", "--prefetch", "5"}).at("hash"), hash);
+  EXPECT_EQ(Figures({"--hash"}, {"taskset", "-c", "0"}).at("hash"), hash);
+  EXPECT_EQ(Figures({"--hash", "--latency", "2ms", "--jitter", "2ms"}).at("hash"), hash);
+}
+
+TEST_F(RunCommandTest, TheHashDiffersWithAnythingDelivered) {
+  const std::string hash = Figures({"--hash"}).at("hash");
+  EXPECT_NE(Figures({"--hash", "--seed", "1"}).at("hash"), hash);
+  EXPECT_NE(Figures({"--hash", "--max-batches", "12"}).at("hash"), hash);
+  EXPECT_NE(Figures({"--hash", "--rank", "0", "--world", "2"}).at("hash"), hash);
+  EXPECT_NE(Figures({"--hash", "--steps-per-epoch", "3"}).at("hash"), hash);
+}
+
+TEST_F(RunCommandTest, WithoutQuietATableAndAVerdictComeBeforeTheJson) {
+  const ProgramRun run = RunProgram(Arguments({"--json", "--hash"}));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  for (const char* row : {"examples ", "of these fresh", "batches", "seconds", "examples/s",
+                          "fresh/s", "stall share", "first batch after", "bytes read",
+                          "bad examples", "echo after decode: R", "echo after decode: effective"}) {
+    EXPECT_THAT(run.out, HasSubstr(row));
+  }
+  const std::string last = run.out.substr(run.out.rfind('\n', run.out.size() - 2) + 1);
+  const json figures = json::parse(last);
+  EXPECT_THAT(run.out, HasSubstr(figures.at("verdict").get<std::string>() + "\n"));
+  EXPECT_THAT(run.out, HasSubstr("hash " + figures.at("hash").get<std::string>() + "\n"));
+}
+
+TEST_F(RunCommandTest, MaxBatchesStopsAndSaysSo) {
+  EXPECT_EQ(Figures({"--max-batches", "3"}).at("batches"), 3);
+  const ProgramRun run = RunProgram(Arguments({"--max-batches", "3"}));
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, HasSubstr("Stopped after 3 batches, as --max-batches says."));
+}
+
+TEST_F(RunCommandTest, BandwidthAndLatencySlowTheStorage) {
+  // 40 files of more than 10 KB at 2 MB/s.
+  EXPECT_GT(Figures({"--bandwidth", "2M"}).at("seconds"), 40 * 10'000 / 2e6);
+  EXPECT_GT(Figures({"--latency", "300ms"}).at("first_batch_s"), 0.3);
+}
+
+TEST_F(RunCommandTest, TheConsumersOwnTimeIsMeasured) {
+  const json figures = Figures({"--consumer-ms", "20", "--max-batches", "4"});
+  EXPECT_GE(figures.at("stages").back().at("busy_s"), 3 * 0.020);
+}
+
+TEST_F(RunCommandTest, AnInvalidSpecIsExitCode2AndNamesTheField) {
+  const ProgramRun no_batch = RunProgram({"run", "--source", Photos(), "--decode"});
+  EXPECT_EQ(no_batch.exit_code, 2);
+  EXPECT_THAT(no_batch.err, HasSubstr("batch"));
+  const ProgramRun no_source = RunProgram({"run", "--decode", "--batch", "2"});
+  EXPECT_EQ(no_source.exit_code, 2);
+  EXPECT_THAT(no_source.err, HasSubstr("source"));
+  EXPECT_EQ(RunProgram(Arguments({"--echo", "0.5"})).exit_code, 2);
+  EXPECT_EQ(RunProgram(Arguments({"--reads-in-flight", "0"})).exit_code, 2);
+  EXPECT_EQ(RunProgram(Arguments({"--rank", "2", "--world", "2"})).exit_code, 2);
+}
+
+TEST_F(RunCommandTest, MissingDataIsExitCode3AndNamesTheFolder) {
+  const ProgramRun run = RunProgram({"run", "--source", "no/such/folder", "--batch", "2"});
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr("no/such/folder"));
+}
+
+// A folder of five pictures that are none.
+class BadPictures {
+ public:
+  BadPictures() {
+    for (int i = 0; i < 5; ++i) folder_.Write("class/" + std::to_string(i) + ".jpg", "no picture");
+  }
+  ProgramRun Run(std::vector<std::string> flags) const {
+    flags.insert(flags.begin(), {"run", "--source", folder_.path(), "--decode", "--batch", "2"});
+    return RunProgram(flags);
+  }
+
+ private:
+  TempFolder folder_;
+};
+
+TEST(RunCommandBadExamplesTest, ABadExampleFailsTheRunWithExitCode3) {
+  const ProgramRun run = BadPictures().Run({"--json"});
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr("0.jpg"));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("\"end\":\"failed\""), HasSubstr("\"error\":")));
+}
+
+TEST(RunCommandBadExamplesTest, MoreThanAllowedIsExitCode4) {
+  const BadPictures pictures;
+  EXPECT_EQ(pictures.Run({"--bad-examples", "policy: SKIP max_count: 4"}).exit_code, 4);
+  EXPECT_EQ(pictures.Run({"--bad-examples", "policy: SKIP max_count: 5"}).exit_code, 0);
+}
+
+TEST(RunCommandBadExamplesTest, APictureOverALimitIsNoBudgetOfBadExamples) {
+  const TempFolder folder;
+  ASSERT_EQ(RunProgram({"demo-data", folder.Path("photos"), "--images", "2"}).exit_code, 0);
+  EXPECT_EQ(RunProgram({"run", "--source", folder.Path("photos"), "--decode", "max_pixels: 10",
+                        "--batch", "2"})
+                .exit_code,
+            3);
+}
+
+TEST(RunCommandBadExamplesTest, SkippedExamplesAreNamed) {
+  const ProgramRun run = BadPictures().Run({"--bad-examples", "policy: SKIP", "--json"});
+  const json figures = json::parse(run.out.substr(run.out.find('{')));
+  ASSERT_EQ(figures.at("bad_examples").size(), 5u);
+  EXPECT_EQ(figures.at("bad_count"), 5);
+  const json& bad = figures.at("bad_examples")[0];
+  EXPECT_THAT(bad.at("uri").get<std::string>(), EndsWith(".jpg"));
+  EXPECT_THAT(bad.at("key").get<std::string>(), EndsWith(".jpg"));
+  EXPECT_EQ(bad.at("stage"), "decode");
+  EXPECT_THAT(bad.at("kind").get<std::string>(), Not(IsEmpty()));
+  EXPECT_THAT(run.err, HasSubstr("skipped"));
+}
+
+class RunCommandSignalTest : public RunCommandTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(RunCommandSignalTest, StopsTellsTheFiguresAndExits130) {
+  // An hour for the first batch alone: only the signal can end it. The bad picture is told when
+  // the run is under way.
+  const TempFolder folder;
+  folder.Write("class/bad.jpg", "no picture");
+  std::vector<std::string> arguments =
+      Arguments({"--source", folder.path(), "--epochs", "0", "--consumer-ms", "3600000",
+                 "--bad-examples", "policy: SKIP", "--json"});
+  Program program(arguments);
+  program.WaitForStderr("skipped");
+  program.Signal(GetParam());
+  const ProgramRun run = program.Wait();
+  EXPECT_EQ(run.exit_code, 130) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("examples/s"), HasSubstr("Interrupted."),
+                             HasSubstr("\"end\":\"interrupted\"")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, RunCommandSignalTest, ::testing::Values(SIGINT, SIGTERM),
+                         [](const auto& signal) {
+                           return signal.param == SIGINT ? "Int" : "Term";
+                         });
+
+}  // namespace
+}  // namespace echopipe::testing

@@ -1,0 +1,234 @@
+// Folders with files that are no pictures, or only almost.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <echopipe/pipeline/pipeline.h>
+#include <echopipe/tests/support/image_data.h>
+
+namespace echopipe {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::JpegOptions;
+using testing::MakeJpeg;
+using testing::MakePicture;
+using testing::MakePng;
+using ::testing::Not;
+using ::testing::SizeIs;
+using testing::TempFolder;
+using ::testing::UnorderedElementsAre;
+
+// The size that a JPEG's frame header tells, replaced.
+std::string WithSize(std::string jpeg, uint16_t width, uint16_t height) {
+  const size_t frame = jpeg.find("\xFF\xC0");
+  for (const auto& [offset, value] : {std::pair(5, height), std::pair(7, width)}) {
+    jpeg[frame + static_cast<size_t>(offset)] = static_cast<char>(value >> 8);
+    jpeg[frame + static_cast<size_t>(offset) + 1] = static_cast<char>(value & 0xFF);
+  }
+  return jpeg;
+}
+
+/// 20 good photos, three unusual good ones and four bad files, in three classes.
+class MixedFolder {
+ public:
+  MixedFolder() {
+    for (int i = 0; i < 20; ++i) {
+      folder_.Write("a/good-" + std::to_string(i) + ".jpg",
+                    MakeJpeg(MakePicture(40, 30, 3, static_cast<uint32_t>(i))));
+    }
+    folder_.Write("b/cmyk.jpg", MakeJpeg(40, 30, {.color = JpegOptions::Color::kCmyk}));
+    folder_.Write("b/deep.png",
+                  MakePng(40, 30, std::vector<uint8_t>(40 * 30 * 3 * 2, 77), {.bit_depth = 16}));
+    folder_.Write("b/really-a-png.jpg", MakePng(MakePicture(40, 30, 3)));
+    const std::string whole = MakeJpeg(MakePicture(40, 30, 3, 99));
+    folder_.Write("c/truncated.jpg", whole.substr(0, whole.size() / 2));
+    folder_.Write("c/empty.jpg", "");
+    folder_.Write("c/huge.jpg", WithSize(whole, 20000, 20000));
+    folder_.Write("c/text.jpg", "This is not a picture at all.\n");
+  }
+  std::string path() const { return folder_.path().string(); }
+
+ private:
+  TempFolder folder_;
+};
+
+PipelineSpec Spec(const std::string& folder, const std::string& source, const std::string& stages,
+                  const std::string& policy) {
+  return PipelineSpec::FromText("seed: 3 source { uri: '" + folder + "' " + source + " } " +
+                                stages + " bad_examples { " + policy + " }");
+}
+
+const char* const kStages =
+    "stage { decode {} } stage { random_resized_crop { height: 8 width: 8 } } "
+    "stage { batch { size: 5 } }";
+
+std::map<std::string, int> CountKeys(Pipeline& pipeline) {
+  std::map<std::string, int> keys;
+  for (const Batch& batch : pipeline) {
+    for (size_t i = 0; i < batch.size(); ++i) ++keys[batch.provenance(i).key];
+  }
+  return keys;
+}
+
+struct Variant {
+  const char* name;
+  const char* source;
+  const char* stages;
+  int uses;
+};
+
+class PipelineSkipping : public ::testing::TestWithParam<Variant> {};
+
+TEST_P(PipelineSkipping, BadFilesAreLeftOutCountedOnceAndNamedWithStageAndKind) {
+  const MixedFolder folder;
+  const auto pipeline =
+      Pipeline::Open(Spec(folder.path(), GetParam().source, GetParam().stages, "policy: SKIP"));
+  const std::map<std::string, int> keys = CountKeys(*pipeline);
+  EXPECT_THAT(keys, SizeIs(23));
+  for (const auto& [key, count] : keys) {
+    EXPECT_EQ(count, GetParam().uses) << key;
+    EXPECT_FALSE(key.starts_with("c/")) << key;
+  }
+  const PipelineStats stats = pipeline->Stats();
+  EXPECT_EQ(stats.bad_count, 4u);
+  std::vector<std::tuple<std::string, std::string, ErrorCode>> bad;
+  for (const BadExample& example : stats.bad_examples) {
+    bad.emplace_back(example.key, example.stage, example.error.code());
+    EXPECT_EQ(example.uri, folder.path() + "/" + example.key);
+  }
+  EXPECT_THAT(bad,
+              UnorderedElementsAre(std::tuple("c/truncated.jpg", "decode", ErrorCode::kTruncated),
+                                   std::tuple("c/empty.jpg", "source", ErrorCode::kEmpty),
+                                   std::tuple("c/huge.jpg", "decode", ErrorCode::kLimitExceeded),
+                                   std::tuple("c/text.jpg", "decode", ErrorCode::kUnsupported)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Variants, PipelineSkipping,
+    ::testing::Values(
+        Variant{"Once", "", kStages, 1}, Variant{"ThreeEpochs", "epochs: 3", kStages, 3},
+        Variant{"Shuffled", "shuffle { full {} }", kStages, 1},
+        Variant{"EchoedBeforeDecode", "shuffle { full {} }",
+                "stage { echo { factor: 3 } } stage { decode {} } "
+                "stage { random_resized_crop { height: 8 width: 8 } } stage { batch { size: 5 } }",
+                3},
+        Variant{"EchoedAfterDecode", "shuffle { full {} }",
+                "stage { decode {} } stage { echo { factor: 3 } } "
+                "stage { random_resized_crop { height: 8 width: 8 } } stage { batch { size: 5 } }",
+                3},
+        Variant{"EchoedTwice", "shuffle { full {} }",
+                "stage { echo { factor: 2 } } stage { decode {} } stage { echo { factor: 2 } } "
+                "stage { center_crop { height: 8 width: 8 } } stage { batch { size: 5 } }",
+                4}),
+    [](const auto& variant) { return variant.param.name; });
+
+TEST(PipelineBadExamplesTest, UnderFailTheFirstBadFileEndsItWithItsName) {
+  const MixedFolder folder;
+  // In the order of the listing c/empty.jpg is the first.
+  const auto pipeline = Pipeline::Open(Spec(folder.path(), "", kStages, "policy: FAIL"));
+  std::map<std::string, int> keys;
+  try {
+    while (const std::optional<Batch> batch = pipeline->Next()) {
+      for (size_t i = 0; i < batch->size(); ++i) ++keys[batch->provenance(i).key];
+    }
+    FAIL() << "the end came without an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kEmpty);
+    EXPECT_THAT(error.what(), HasSubstr(folder.path() + "/c/empty.jpg"));
+  }
+  EXPECT_THAT(keys, SizeIs(23)) << "what came before is delivered";
+}
+
+class PipelineFailing : public ::testing::TestWithParam<std::pair<const char*, ErrorCode>> {};
+
+TEST_P(PipelineFailing, EachKindOfBadFileIsNamedOnce) {
+  const auto& [name, code] = GetParam();
+  const MixedFolder mixed;
+  const TempFolder folder;
+  folder.Write("c/before.jpg", MakeJpeg(40, 30));
+  const std::string path =
+      folder.Write("c/" + std::string(name), testing::ReadFile(mixed.path() + "/c/" + name));
+  const auto pipeline = Pipeline::Open(Spec(folder.path().string(), "", kStages, "policy: FAIL"));
+  try {
+    while (pipeline->Next()) {
+    }
+    FAIL() << "the end came without an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    const std::string what = error.what();
+    const size_t first = what.find(path);
+    ASSERT_NE(first, std::string::npos) << what;
+    EXPECT_EQ(what.find(path, first + 1), std::string::npos) << what;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, PipelineFailing,
+                         ::testing::Values(std::pair("truncated.jpg", ErrorCode::kTruncated),
+                                           std::pair("empty.jpg", ErrorCode::kEmpty),
+                                           std::pair("huge.jpg", ErrorCode::kLimitExceeded),
+                                           std::pair("text.jpg", ErrorCode::kUnsupported)),
+                         [](const auto& param) {
+                           const std::string name = param.param.first;
+                           return name.substr(0, name.find('.'));
+                         });
+
+TEST(PipelineBadExamplesTest, TheBudgetIsInRecordsHoweverOftenTheyAreEchoed) {
+  const MixedFolder folder;
+  const std::string stages =
+      "stage { echo { factor: 5 } } stage { decode {} } stage { center_crop { height: 8 width: 8 } "
+      "} stage { batch { size: 5 } }";
+  const auto enough =
+      Pipeline::Open(Spec(folder.path(), "epochs: 2", stages, "policy: SKIP max_count: 4"));
+  EXPECT_THAT(CountKeys(*enough), SizeIs(23));
+  const auto too_few =
+      Pipeline::Open(Spec(folder.path(), "epochs: 2", stages, "policy: SKIP max_count: 3"));
+  try {
+    CountKeys(*too_few);
+    FAIL() << "the end came without an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kLimitExceeded);
+    EXPECT_THAT(error.what(), HasSubstr("too many bad examples"));
+    EXPECT_THAT(error.what(), HasSubstr("got 4 in "));
+    EXPECT_THAT(error.what(), HasSubstr("c/"));
+  }
+}
+
+TEST(PipelineBadExamplesTest, WithoutAGoodFileItEndsWithoutABatch) {
+  const TempFolder folder;
+  for (int i = 0; i < 5; ++i) folder.Write("c/" + std::to_string(i) + ".jpg", "no picture");
+  const auto pipeline =
+      Pipeline::Open(Spec(folder.path().string(), "epochs: 2", kStages, "policy: SKIP"));
+  EXPECT_FALSE(pipeline->Next());
+  EXPECT_EQ(pipeline->Stats().bad_count, 5u);
+}
+
+TEST(PipelineBadExamplesTest, WhatIsSkippedIsLogged) {
+  const MixedFolder folder;
+  std::vector<std::string> messages;
+  const auto pipeline =
+      Pipeline::Open(Spec(folder.path(), "epochs: 2", kStages, "policy: SKIP"),
+                     {.log = [&](std::string_view message) { messages.emplace_back(message); }});
+  CountKeys(*pipeline);
+  EXPECT_THAT(messages, SizeIs(4));
+  EXPECT_THAT(messages, Contains(HasSubstr("c/huge.jpg")));
+}
+
+TEST(PipelineBadExamplesTest, AThrowingLogEndsThePipelineWithAnError) {
+  const MixedFolder folder;
+  const auto pipeline = Pipeline::Open(Spec(folder.path(), "", kStages, "policy: SKIP"),
+                                       {.log = [](std::string_view) { throw 42; }});
+  EXPECT_THROW(CountKeys(*pipeline), Error);
+}
+
+}  // namespace
+}  // namespace echopipe

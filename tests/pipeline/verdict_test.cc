@@ -1,0 +1,128 @@
+// The one sentence, for made-up figures.
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <echopipe/pipeline/graph/verdict.h>
+
+namespace echopipe {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+/// read, decode, crop and the consumer, with so many seconds for an item of each.
+PipelineStats StatsOf(double read, double decode, double crop, double consumer) {
+  PipelineStats stats{.examples = 1000, .batches = 100, .stall_share = 0.25};
+  const auto add = [&](const char* name, double seconds) {
+    stats.stages.push_back(
+        {.name = name, .items = 1000, .busy_s = seconds * 1000, .seconds_per_item = seconds});
+  };
+  add("read", read);
+  add("decode", decode);
+  add("random_crop", crop);
+  add("consumer", consumer);
+  return stats;
+}
+
+EchoPointStats Point(double factor) {
+  return {.position = "after read",
+          .factor = factor,
+          .admitted = 100,
+          .draws = static_cast<uint64_t>(100 * factor),
+          .factor_effective = factor};
+}
+
+TEST(VerdictTest, ASlowReadIsNamedWithWhatEchoingBehindItBrings) {
+  const std::string verdict = internal::Verdict(StatsOf(0.010, 0.001, 0.001, 0.0025), {});
+  EXPECT_THAT(verdict, StartsWith("read holds the consumer up, which waits 25% of the time "
+                                  "(10.00 ms per example against the consumer's 2.50 ms)"));
+  EXPECT_THAT(verdict, HasSubstr("echoing before decode by a factor of 4.0 would bring about 4.0 "
+                                 "times the examples per second"));
+}
+
+TEST(VerdictTest, TheEarliestPlaceThatBringsAsMuchIsAdvised) {
+  EXPECT_THAT(internal::Verdict(StatsOf(0.010, 0.001, 0.0001, 0.005), {}),
+              HasSubstr("echoing before decode"));
+  EXPECT_THAT(internal::Verdict(StatsOf(0.010, 0.008, 0.0001, 0.002), {}),
+              HasSubstr("echoing after decode"));
+}
+
+TEST(VerdictTest, ASlowStageIsNamedAndEchoingStandsBehindIt) {
+  const std::string verdict = internal::Verdict(StatsOf(0.001, 0.012, 0.0001, 0.003), {});
+  EXPECT_THAT(verdict, StartsWith("decode holds the consumer up"));
+  EXPECT_THAT(verdict, HasSubstr("echoing after decode by a factor of"));
+}
+
+TEST(VerdictTest, CpuStagesCountTogether) {
+  // Neither alone is slower than reading, both together are.
+  const std::string verdict = internal::Verdict(StatsOf(0.010, 0.008, 0.007, 0.001), {});
+  EXPECT_THAT(verdict, StartsWith("decode holds the consumer up"));
+  EXPECT_THAT(verdict, HasSubstr("15.00 ms per example"));
+}
+
+TEST(VerdictTest, ASlowConsumerSetsThePace) {
+  const std::string verdict = internal::Verdict(StatsOf(0.001, 0.001, 0.001, 0.020), {});
+  EXPECT_THAT(verdict, StartsWith("The consumer sets the pace (20.00 ms per example"));
+  EXPECT_THAT(verdict, HasSubstr("bring nothing"));
+}
+
+TEST(VerdictTest, AnEchoPointDividesWhatStandsInFrontOfIt) {
+  PipelineStats stats = StatsOf(0.010, 0.001, 0.001, 0.0025);
+  stats.echo_points = {Point(4)};
+  EXPECT_THAT(internal::Verdict(stats, {1}), StartsWith("The consumer sets the pace"));
+  stats.echo_points = {Point(2)};
+  EXPECT_THAT(internal::Verdict(stats, {1}),
+              AllOf(StartsWith("read holds the consumer up"), HasSubstr("5.00 ms per example"),
+                    HasSubstr("by a factor of 4.0 would bring about 2.0 times")));
+}
+
+TEST(VerdictTest, EchoPointsMultiply) {
+  PipelineStats stats = StatsOf(0.012, 0.001, 0.001, 0.0005);
+  stats.echo_points = {Point(2), Point(3)};
+  EXPECT_THAT(internal::Verdict(stats, {1, 2}), HasSubstr("(2.00 ms per example"));
+}
+
+TEST(VerdictTest, AnEchoOfBatchesStandsBehindEverything) {
+  PipelineStats stats = StatsOf(0.012, 0.001, 0.001, 0.0005);
+  stats.echo_points = {Point(2)};
+  EXPECT_THAT(internal::Verdict(stats, {}), HasSubstr("(6.00 ms per example"));
+}
+
+TEST(VerdictTest, TooFewBatchesTellNothing) {
+  PipelineStats stats = StatsOf(1, 1, 1, 1);
+  stats.batches = 1;
+  EXPECT_THAT(internal::Verdict(stats, {}), StartsWith("Too few batches"));
+}
+
+TEST(VerdictTest, ItNeverDividesByZero) {
+  const std::vector<double> times = {0, 1e-12, 1e-3, 1e6};
+  const std::vector<double> factors = {1, 1.5, 1000};
+  for (const double read : times) {
+    for (const double decode : times) {
+      for (const double consumer : times) {
+        for (const double factor : factors) {
+          PipelineStats stats = StatsOf(read, decode, 0, consumer);
+          stats.echo_points = {Point(factor)};
+          const std::string verdict = internal::Verdict(stats, {1});
+          EXPECT_THAT(verdict, AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf"))));
+        }
+      }
+    }
+  }
+}
+
+TEST(VerdictTest, APipelineWithoutStagesHasOneTooAndNamesNoConsumerAsAPlace) {
+  PipelineStats stats{.examples = 100, .batches = 10};
+  stats.stages = {{.name = "read", .items = 100, .busy_s = 1, .seconds_per_item = 0.01},
+                  {.name = "consumer", .items = 100, .busy_s = 0.1, .seconds_per_item = 0.001}};
+  EXPECT_THAT(internal::Verdict(stats, {}),
+              AllOf(StartsWith("read holds the consumer up"), HasSubstr("echoing before batch")));
+}
+
+}  // namespace
+}  // namespace echopipe
