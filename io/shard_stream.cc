@@ -10,6 +10,8 @@ constexpr uint64_t kMaxPiece = uint64_t{1} << 20;
 constexpr uint64_t kMinPiece = uint64_t{64} << 10;
 // Shards whose size is not known yet, opened one behind the other.
 constexpr size_t kMaxUnknownShards = 8;
+// The serial number of none.
+constexpr uint64_t kNoRead = ~uint64_t{0};
 // Of a sample, before one has been seen.
 constexpr uint64_t kGuessedBytes = uint64_t{64} << 10;
 
@@ -149,11 +151,25 @@ bool ShardStream::FeedNextPiece() {
   parsed_end_ = piece.offset + piece.bytes->size();
   counted_ += piece.bytes->size();
   bytes_ahead_ -= piece.bytes->size();
-  // A piece that is too short is the end of a shard that shrank.
-  if (piece.bytes->size() < piece.length) reader_->Finish();
+  const bool is_short = piece.bytes->size() < piece.length;
   parsed_ = std::move(piece.bytes);
   shard.pieces.pop_front();
+  if (is_short && parsed_end_ < *shard.size) {
+    FailShrunk(shard);
+  } else if (is_short) {
+    reader_->Finish();
+  }
   return true;
+}
+
+// Bytes that should be there were not: what has come is parsed, then the shard is a broken one.
+void ShardStream::FailShrunk(OpenShard& shard) {
+  shard.failed = true;
+  shard.pieces.push_front({.serial = kNoRead,
+                           .error = Error({.code = ErrorCode::kTruncated,
+                                           .what = "the shard shrank while it was read, at byte " +
+                                                   std::to_string(parsed_end_),
+                                           .where = *uris_[shard.file]})});
 }
 
 // What was read of the front shard and not parsed is dropped.

@@ -82,6 +82,7 @@ class ShardStream {
   bool OpenNext();
   void Close();
   bool FeedNextPiece();
+  void FailShrunk(OpenShard& shard);
   std::optional<Sample> Step();
   void Account(const std::optional<Sample>& sample);
   void Fill(const Sample& sample, ShardSample* out) const;

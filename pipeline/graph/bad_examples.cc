@@ -27,8 +27,10 @@ void BadExamples::Add(const BadExample& bad) {
     if (named_.size() < kNamed) named_.push_back(bad);
   }
   const uint64_t count = seen_.size();
-  const std::string name = bad.key.empty() ? bad.uri : bad.uri + ": " + bad.key;
-  if (log_) log_("skipped " + name + ": " + bad.error.what());
+  // Storage's own errors name the file already.
+  const std::string name = bad.uri.ends_with(bad.key) ? bad.uri : bad.uri + ": " + bad.key;
+  const std::string what = bad.error.what();
+  if (log_) log_("skipped " + (what.starts_with(bad.uri) ? what : name + ": " + what));
   const auto fail = [&](const std::string& wanted) {
     throw Error({.code = ErrorCode::kLimitExceeded,
                  .what = std::string("too many bad examples, the last: ") + bad.error.what(),

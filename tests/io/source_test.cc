@@ -364,6 +364,22 @@ TEST_F(SourceTest, AShardThatFailsOrShrinksWhileItIsReadIsOneBadItem) {
   EXPECT_THAT(harness->TakeAll(), ElementsAre(StartsWith("0.0 a"), "0.1 b truncated END"));
 }
 
+TEST_F(SourceTest, AShardThatShrinksBetweenTwoSamplesLosesNoneInSilence) {
+  PutShard("a.tar", 0, 100);  // of 2,048 bytes each: 32 to a piece
+  const auto harness =
+      Open("uri: 'a.tar'", {.limits = {.reads_in_flight = 1, .bytes_in_flight = 1}});
+  harness->PollOnce(1);
+  storage_->CompleteAll();
+  EXPECT_THAT(harness->PollOnce(100), SizeIs(30));
+  storage_->ShrinkInReads("a.tar", 65'536 + 16 * 2048);
+  storage_->CompleteAll();
+  harness->PollOnce(0);
+  storage_->ShrinkInReads("a.tar", 1 << 20);
+  const std::vector<std::string> rest = harness->TakeAll();
+  ASSERT_THAT(rest, SizeIs(18));
+  EXPECT_EQ(rest.back(), "0.47 47 truncated END");
+}
+
 TEST_F(SourceTest, AnEpochWithoutAGoodRecordEndsTheStream) {
   const auto missing = Open("uri: '{a,b}.tar' epochs: 0");
   EXPECT_THAT(missing->Take(100), ElementsAre("0.0  not_found", "0.1  not_found END"));
@@ -496,6 +512,44 @@ TEST_F(SourceTest, ASourceMayEndWhileItsReadsArrive) {
     });
     source.reset();
   }
+}
+
+TEST_F(SourceTest, NoWakeRunsBehindTheEnd) {
+  PutFolder(*storage_, 5);
+  BufferPool pool;
+  std::atomic<bool> woken = false;
+  std::atomic<bool> destroyed = false;
+  bool ran_behind_the_end = false;
+  const auto wake = [&] {
+    woken = true;
+    for (int i = 0; i < 20'000 && !ran_behind_the_end; ++i) {
+      std::this_thread::yield();
+      ran_behind_the_end = destroyed;
+    }
+  };
+  std::unique_ptr<Source> source =
+      OpenSource(ParseSpec("uri: 'root'"), storage_, pool, {.wake = wake});
+  std::vector<SourceItem> items;
+  source->Poll(1, &items);
+  {
+    const std::jthread completer([this] { storage_->CompleteNext(); });
+    while (!woken) std::this_thread::yield();
+    source.reset();
+    destroyed = true;
+  }
+  EXPECT_FALSE(ran_behind_the_end);
+}
+
+TEST_F(SourceTest, WhatIsLeftUnreadIsNotCountedAnyMore) {
+  const int shards = PutShards(*storage_, 500, 1);
+  const auto harness =
+      Open("take: 3 epochs: 2 uri: 's{0.." + std::to_string(shards - 1) + "}.tar'");
+  harness->PollOnce(100);
+  storage_->CompleteAll();
+  EXPECT_THAT(harness->TakeAll(), SizeIs(6));
+  while (harness->source().counters().reads_in_flight > 0) std::this_thread::yield();
+  harness->PollOnce(0);
+  EXPECT_EQ(harness->source().counters().bytes_in_flight, 0);
 }
 
 TEST_F(SourceTest, StateIsKnownWhileAnotherThreadPolls) {

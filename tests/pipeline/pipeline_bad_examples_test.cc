@@ -215,18 +215,25 @@ TEST(PipelineBadExamplesTest, WithoutAGoodFileItEndsWithoutABatch) {
 TEST(PipelineBadExamplesTest, WhatIsSkippedIsLogged) {
   const MixedFolder folder;
   std::vector<std::string> messages;
-  const auto pipeline =
-      Pipeline::Open(Spec(folder.path(), "epochs: 2", kStages, "policy: SKIP"),
-                     {.log = [&](std::string_view message) { messages.emplace_back(message); }});
+  const auto pipeline = Pipeline::Open(Spec(folder.path(), "epochs: 2", kStages, "policy: SKIP"),
+                                       {.log = [&](std::string_view message) {
+                                         if (message.starts_with("skipped "))
+                                           messages.emplace_back(message);
+                                       }});
   CountKeys(*pipeline);
   EXPECT_THAT(messages, SizeIs(4));
   EXPECT_THAT(messages, Contains(HasSubstr("c/huge.jpg")));
+  for (const std::string& message : messages) {
+    EXPECT_EQ(message.find("c/"), message.rfind("c/")) << "named twice: " << message;
+  }
 }
 
 TEST(PipelineBadExamplesTest, AThrowingLogEndsThePipelineWithAnError) {
   const MixedFolder folder;
   const auto pipeline = Pipeline::Open(Spec(folder.path(), "", kStages, "policy: SKIP"),
-                                       {.log = [](std::string_view) { throw 42; }});
+                                       {.log = [](std::string_view message) {
+                                         if (message.starts_with("skipped ")) throw 42;
+                                       }});
   EXPECT_THROW(CountKeys(*pipeline), Error);
 }
 

@@ -20,6 +20,7 @@
 #include <echopipe/base/random.h>
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/tests/support/fake_storage.h>
+#include <echopipe/tests/support/graph_run.h>
 #include <echopipe/tests/support/image_data.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -122,7 +123,15 @@ TEST(PipelineEndTest, StopFreesEveryWaitingCaller) {
   pipeline->Stop();
 }
 
-TEST(PipelineEndTest, StopTakesNoMoreBatchesOut) {
+TEST(PipelineEndTest, AfterStopBatchesThatAreReadyAreNotGivenEither) {
+  testing::GraphRun run(Spec("uri: 'synthetic'", "stage { batch { size: 2 } }"), {.records = 20});
+  run.graph().Drive();
+  run.graph().Stop();
+  EXPECT_THROW(run.graph().Take(), Error);
+  EXPECT_EQ(run.graph().Stats().batches, 0u);
+}
+
+TEST(PipelineEndTest, StopCountsNoFurtherBatches) {
   const auto pipeline =
       Pipeline::Open(Spec("uri: 'data' epochs: 0", kStages), {.storage = ImageStorage()});
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(pipeline->Next());

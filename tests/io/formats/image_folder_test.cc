@@ -225,6 +225,12 @@ TEST_F(ImageFolderTest, AClassesFileThatCannotBeWrittenIsAnErrorWithItsName) {
   EXPECT_THAT(error.what(), HasSubstr("none/classes.txt"));
 }
 
+TEST_F(ImageFolderTest, AFailedWriteOfTheClassesFileLeavesNothingBehind) {
+  folder_.Write("taken/file", "x");
+  EXPECT_EQ(ErrorOf([&] { WriteClassNames(folder_.Path("taken"), {"a"}); }).code(), ErrorCode::kIo);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);
+}
+
 // ---- links, on the file system
 
 class LinkedFolderTest : public ::testing::Test {

@@ -1,0 +1,143 @@
+// Pipelines put together at random: they come to their end, deliver what they owe, and do so alike.
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <echopipe/base/random.h>
+#include <echopipe/echo/echo_factor.h>
+#include <echopipe/tests/support/batch_hash.h>
+#include <echopipe/tests/support/graph_run.h>
+
+namespace echopipe {
+namespace {
+
+using testing::BatchHash;
+using testing::GraphRun;
+using testing::SyntheticSource;
+
+/// A pipeline and what it owes.
+struct RandomPipeline {
+  std::string text;
+  SyntheticSource::Options source;
+  uint64_t batch_size = 1;
+  bool skips = false;
+  bool drops = false;
+  bool batch_echo = false;
+  uint64_t examples = 0;  ///< meant if it neither skips nor drops nor echoes batches
+};
+
+std::string Number(const char* name, uint64_t value) {
+  return std::string(" ") + name + ": " + std::to_string(value);
+}
+
+// Factors of whole and of broken uses, buffers from none to more than there are records.
+std::string RandomEcho(RandomStream& random, uint64_t* items) {
+  static constexpr std::array kFactors = {"1", "1.15", "1.5", "2", "3", "7.25"};
+  const char* factor = kFactors[random.Below(kFactors.size())];
+  *items = EchoFactor(std::stod(factor)).Uses(*items);
+  std::string echo = std::string("stage { echo { factor: ") + factor;
+  const uint64_t buffer = 1 + random.Below(40);
+  switch (random.Below(3)) {
+    case 0:
+      break;
+    case 1:
+      echo += Number("shuffle_buffer", buffer) +
+              Number("spacing", random.Below(static_cast<uint32_t>(buffer) + 1));
+      break;
+    case 2:
+      echo += Number("shuffle_buffer", buffer) + " spacing: 0 grouped: true";
+      break;
+  }
+  if (random.Below(4) == 0) echo += " drain_each_epoch: true";
+  return echo + " } } ";
+}
+
+RandomPipeline MakeRandomPipeline(RandomStream& random) {
+  RandomPipeline pipeline;
+  pipeline.source = {.records = 1 + random.Below(60), .epochs = 1 + random.Below(3)};
+  pipeline.batch_size = 1 + random.Below(12);
+  uint64_t items = pipeline.source.records * pipeline.source.epochs;
+  std::string& text = pipeline.text;
+  text = "source { uri: 'synthetic' } " + Number("seed", random.Below(1000)) + " ";
+  for (uint32_t stages = random.Below(5); stages > 0; --stages) {
+    switch (random.Below(3)) {
+      case 0:
+        text += "stage { map { function: 'nothing' } } ";
+        break;
+      case 1:
+        text += RandomEcho(random, &items);
+        break;
+      case 2:
+        if (random.Below(2) > 0) break;
+        text += "stage { filter { function: 'some' } } ";
+        pipeline.skips = true;
+        break;
+    }
+  }
+  pipeline.examples = items;
+  pipeline.drops = random.Below(3) == 0;
+  text += "stage { batch {" + Number("size", pipeline.batch_size) +
+          (pipeline.drops ? " remainder: DROP" : "") +
+          (random.Below(3) == 0 ? " across_epochs: true" : "") + " } } ";
+  pipeline.batch_echo = random.Below(3) == 0;
+  if (pipeline.batch_echo) text += RandomEcho(random, &items);
+  if (random.Below(4) == 0) text += Number("steps_per_epoch", 1 + random.Below(5)) + " ";
+  if (random.Below(3) == 0) {
+    text += "bad_examples { policy: SKIP }";
+    for (uint32_t bad = random.Below(6); bad > 0; --bad) {
+      pipeline.source.bad.insert(random.Below(static_cast<uint32_t>(pipeline.source.records)));
+    }
+    pipeline.skips = true;
+  }
+  return pipeline;
+}
+
+struct Delivered {
+  uint64_t hash = 0;
+  uint64_t examples = 0;
+};
+
+Delivered Deliver(const RandomPipeline& pipeline, const RuntimeOptions& options) {
+  const PipelineSpec spec =
+      PipelineSpec::FromText(pipeline.text)
+          .WithMap("nothing", [](Example&) {})
+          .WithFilter("some", [](const Example& example) { return *example.label() % 4 != 1; });
+  GraphRun run(spec, pipeline.source, options);
+  Delivered delivered;
+  BatchHash hash;
+  while (const std::optional<Batch> batch = run.graph().Take()) {
+    hash.Add(*batch);
+    delivered.examples += batch->size();
+    EXPECT_GE(batch->size(), 1u);
+    EXPECT_LE(batch->size(), pipeline.batch_size);
+  }
+  delivered.hash = hash.value();
+  for (const WindowStats& window : run.graph().Stats().windows) {
+    EXPECT_LE(window.peak_in_flight, window.window) << window.name;
+  }
+  return delivered;
+}
+
+TEST(PipelineRandomTest, EachComesToItsEndDeliversWhatItOwesAndDoesSoAlike) {
+  RandomStream random(HashToKey(std::array<uint64_t, 1>{2024}));
+  for (int round = 0; round < 300; ++round) {
+    const RandomPipeline pipeline = MakeRandomPipeline(random);
+    SCOPED_TRACE(pipeline.text + " over " + std::to_string(pipeline.source.records) + " records");
+    const Delivered one = Deliver(pipeline, {.threads = 1, .reads_in_flight = 1});
+    if (!pipeline.skips && !pipeline.drops && !pipeline.batch_echo) {
+      EXPECT_EQ(one.examples, pipeline.examples);
+    }
+    const RuntimeOptions other{.threads = static_cast<int>(random.Between(2, 5)),
+                               .reads_in_flight = static_cast<int>(random.Between(1, 40)),
+                               .prefetch = static_cast<int>(random.Between(2, 9))};
+    EXPECT_EQ(Deliver(pipeline, other).hash, one.hash);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace echopipe
