@@ -55,6 +55,7 @@ void BatchHash::Add(const Batch& batch) {
   }
   state_->Add(batch.labels().size());
   for (const int64_t label : batch.labels()) state_->Add(static_cast<uint64_t>(label));
+  state_->Add(uint64_t{batch.end_of_epoch()});
   for (size_t i = 0; i < batch.size(); ++i) state_->Add(batch.provenance(i));
 }
 

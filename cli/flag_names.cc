@@ -41,7 +41,7 @@ std::vector<std::string> ReversedArguments(int argc, char** argv) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   for (std::string& argument : arguments) {
     if (!argument.starts_with("--")) continue;
-    const auto end = argument.end();
+    const auto end = std::ranges::find(argument, '=');
     std::replace(argument.begin(), end, '_', '-');
   }
   std::ranges::reverse(arguments);

@@ -15,7 +15,7 @@ namespace {
 std::shared_ptr<Storage> StorageFor(const Job& job, std::shared_ptr<Clock> clock) {
   std::shared_ptr<Storage> local = MakeLocalStorage(job.runtime.reads_in_flight);
   const ShapeOptions& link = job.link;
-  if (link.latency.count() == 0 && link.jitter.count() == 0) {
+  if (link.bytes_per_second == 0 && link.latency.count() == 0 && link.jitter.count() == 0) {
     return local;
   }
   return MakeShapedStorage(std::move(local), link, std::move(clock));
@@ -50,7 +50,7 @@ JobResult::End Consume(const Job& job, Pipeline& pipeline, Progress& progress, B
     if (job.hash) hash.Add(*batch);
     batch.reset();
     if (++batches == job.max_batches) return JobResult::End::kMaxBatches;
-    if (job.consumer_time.count() > 3e12) WaitUntil(begin + job.consumer_time, stop);
+    if (job.consumer_time.count() > 0) WaitUntil(begin + job.consumer_time, stop);
   }
   return JobResult::End::kData;
 }
@@ -86,7 +86,7 @@ JobResult RunJob(const Job& job, Console& console, std::stop_token stop) {
   // With SKIP a single example over a limit is skipped, so this is the limit on bad examples.
   result.too_many_bad_examples =
       result.error && result.error->code() == ErrorCode::kLimitExceeded &&
-      true;
+      job.spec.message().bad_examples().policy() == proto::BadExamples::SKIP;
   return result;
 }
 

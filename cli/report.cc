@@ -134,7 +134,7 @@ std::string Json(const JobResult& result) {
   ordered_json json = {
       {"examples", stats.examples},
       {"fresh", stats.fresh},
-      {"echoes", stats.fresh},
+      {"echoes", stats.examples - stats.fresh},
       {"batches", stats.batches},
       {"seconds", stats.seconds},
       {"first_batch_s", stats.first_batch_s},

@@ -35,7 +35,7 @@ FieldHelp HelpFor(const std::string& field) {
         "policy: SKIP max_count: 10"}},
       {"steps_per_epoch",
        {"So many batches are an epoch, instead of a pass over the data.", "500"}},
-      {"format", {"A field of the spec, as text. (one subfolder for each class) or tar.", "tar"}},
+      {"format", {"image_folder (one subfolder for each class) or tar.", "tar"}},
       {"shuffle",
        {"full, or the size of a window (the only way for tar shards); by default none.", "full"}},
       {"epochs", {"Passes over the data; 0 is endless. Default 1.", "3"}},
@@ -103,6 +103,7 @@ std::string FlagName(std::string_view field) {
 
 void SetField(Message& message, const FieldDescriptor& field, const std::string& value,
               std::string_view sample) {
+  message.GetReflection()->ClearField(&message, &field);
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);

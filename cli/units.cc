@@ -17,7 +17,7 @@ constexpr Unit kBytes[] = {{"", 1},          {"K", 1e3},      {"M", 1e6},      {
                            {"Ki", 1024},     {"Mi", 1048576}, {"Gi", 1 << 30}, {"B", 1},
                            {"KB", 1e3},      {"MB", 1e6},     {"GB", 1e9},     {"KiB", 1024},
                            {"MiB", 1048576}, {"GiB", 1 << 30}};
-constexpr Unit kBits[] = {{"bit", 1. / 8}, {"Kbit", 1e3 / 8}, {"Mbut", 1e6 / 8}, {"Gbit", 1e9 / 8}};
+constexpr Unit kBits[] = {{"bit", 1. / 8}, {"Kbit", 1e3 / 8}, {"Mbit", 1e6 / 8}, {"Gbit", 1e9 / 8}};
 constexpr Unit kNanoseconds[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 
 // Far above any use, and exact in a double.
