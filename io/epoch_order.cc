@@ -23,7 +23,10 @@ RandomKey PermutationKey(uint64_t seed, uint64_t epoch) {
 EchoOptions WindowOptions(const EpochOptions& options, uint64_t epoch) {
   const RandomKey key = HashToKey(std::array<uint64_t, 3>{kWindowTag, options.seed, epoch});
   const bool shuffled = options.shuffle == EpochOptions::Shuffle::kWindow;
-  return {.shuffle_buffer = shuffled ? options.window : 1, .seed = key.low, .point = key.high};
+  const uint64_t window = shuffled ? options.window : 1;
+  // The fill target begins at the spacing. An item that is used once cannot come too soon again, so
+  // this only has the window filled before the first draw.
+  return {.shuffle_buffer = window, .spacing = window, .seed = key.low, .point = key.high};
 }
 
 ListingOrder::ListingOrder(uint64_t records, const EpochOptions& options, const SourceState& start,

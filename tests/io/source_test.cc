@@ -444,12 +444,21 @@ TEST_F(SourceTest, AResidentThatCannotBeReadAnyMoreIsABadItem) {
   const std::vector<std::string> all = before->TakeAll();
   before->source().Advance(18);
   SourceState state = before->source().state();
-  ASSERT_THAT(state.residents, SizeIs(1));
+  ASSERT_THAT(state.residents, SizeIs(2));
   state.residents[0].place.offset += 512;
   const auto after = Open(spec, {.seed = 3, .start = state});
   const std::vector<std::string> rest = after->TakeAll();
   ASSERT_THAT(rest, SizeIs(2));
   EXPECT_EQ((rest[0] == all[18]) + (rest[1] == all[19]), 1);
+}
+
+TEST_F(SourceTest, AWindowIsFullBeforeItsFirstDraw) {
+  PutShard("a.tar", 0, 20);
+  std::set<std::string> first;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    first.insert(Open("uri: 'a.tar' shuffle { window: 8 }", {.seed = seed})->TakeAll()[0]);
+  }
+  EXPECT_THAT(first, SizeIs(8));
 }
 
 TEST_F(SourceTest, RereadRecordsComeFirst) {
