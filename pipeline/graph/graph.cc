@@ -166,7 +166,7 @@ Graph::JointNode& Graph::AddJoint(std::unique_ptr<Joint> joint, uint64_t upstrea
       std::get<1>(ports).try_put(Message::Credit(credit));
     }
     if (is_source && !outbox->downstream().empty()) NoteFreshRecords();
-    for (Message& out : outbox->downstream()) std::get<0>(ports).try_put(std::move(out));
+    for (const Message& out : outbox->downstream()) std::get<0>(ports).try_put(out);
     outbox->downstream().clear();
   };
   joints_.push_back(std::move(joint));
@@ -212,7 +212,7 @@ void Graph::Fill(const Message& message, FillNode::output_ports_type& ports) {
   item->batch = builder->Finish();
   Message whole = Message::Of(std::move(item));
   whole.sequence = builder->sequence();
-  std::get<0>(ports).try_put(std::move(whole));
+  std::get<0>(ports).try_put(whole);
 }
 
 // From outside the arena: oneTBB wakes a worker for what is enqueued, even where it has none.

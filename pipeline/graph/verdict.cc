@@ -44,7 +44,7 @@ std::string Format(const char* format, double value) {
   return text;
 }
 
-std::string Milliseconds(double seconds) { return Format("%.2f ms", seconds * 1e3); }
+std::string Milliseconds(double seconds) { return Format("%.3g ms", seconds * 1e3); }
 
 // The stage that takes most of the time of its kind.
 std::string SlowestPart(const std::vector<StageStats>& stages, const StepTime& step) {
