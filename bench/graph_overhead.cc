@@ -127,6 +127,7 @@ void Arithmetic(int threads) {
   };
   constexpr uint64_t kRounds = 400'000'000;
   std::vector<std::jthread> workers;
+  workers.reserve(static_cast<size_t>(threads));
   for (int i = 0; i < threads; ++i) workers.emplace_back(work, kRounds / threads);
 }
 

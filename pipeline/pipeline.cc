@@ -76,12 +76,11 @@ Pipeline::~Pipeline() {
   if (impl_->is_forked()) static_cast<void>(impl_.release());
 }
 
-std::unique_ptr<Pipeline> Pipeline::Open(const PipelineSpec& spec, RuntimeOptions options,
+std::unique_ptr<Pipeline> Pipeline::Open(const PipelineSpec& spec, const RuntimeOptions& options,
                                          Rank rank) {
   Validate(options, rank);
   spec.Validate();
-  return std::unique_ptr<Pipeline>(
-      new Pipeline(std::make_unique<Impl>(spec, std::move(options), rank)));
+  return std::unique_ptr<Pipeline>(new Pipeline(std::make_unique<Impl>(spec, options, rank)));
 }
 
 std::optional<Batch> Pipeline::Next() { return impl_->graph().Take(); }

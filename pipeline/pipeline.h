@@ -29,8 +29,8 @@ class ECHOPIPE_EXPORT Pipeline {
  public:
   /// Lists the source and starts to read. Throws kInvalidArgument for the spec or the options, and
   /// what listing the source throws.
-  static std::unique_ptr<Pipeline> Open(const PipelineSpec& spec, RuntimeOptions options = {},
-                                        Rank rank = {});
+  static std::unique_ptr<Pipeline> Open(const PipelineSpec& spec,
+                                        const RuntimeOptions& options = {}, Rank rank = {});
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
