@@ -74,7 +74,7 @@ void ConsumeAll(const Job& job, Pipeline& pipeline, Console& console, const std:
 
 }  // namespace
 
-JobResult RunJob(const Job& job, Console& console, std::stop_token stop) {
+JobResult RunJob(const Job& job, Console& console, const std::stop_token& stop) {
   const std::unique_ptr<Pipeline> pipeline = Open(job, console);
   JobResult result;
   result.threads = job.runtime.threads > 0 ? job.runtime.threads : internal::AvailableCpus();

@@ -37,6 +37,6 @@ struct JobResult {
 
 /// Runs it to its end, telling the progress. What Open() throws passes through; what Next() throws
 /// is in the result.
-JobResult RunJob(const Job& job, Console& console, std::stop_token stop);
+JobResult RunJob(const Job& job, Console& console, const std::stop_token& stop);
 
 }  // namespace echopipe::cli

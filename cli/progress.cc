@@ -32,7 +32,7 @@ void CallEvery(std::chrono::milliseconds period, std::stop_token stop, auto call
 Progress::Progress(const Pipeline& pipeline, const PipelineSpec& spec, Console& console)
     : pipeline_(pipeline), console_(console), epochs_(EpochsOf(spec.message())) {
   const std::chrono::milliseconds period(console.on_terminal() ? 200 : 5000);
-  ticker_ = std::jthread([this, period](std::stop_token stop) {
+  ticker_ = std::jthread([this, period](const std::stop_token& stop) {
     CallEvery(period, stop, [this] { console_.Status(Text()); });
   });
 }

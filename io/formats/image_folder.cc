@@ -112,10 +112,10 @@ class FolderLister {
     ancestors_.pop_back();
   }
 
-  void AddGroup(FolderListing::Group group, std::vector<FolderEntry> entries) {
+  void AddGroup(FolderListing::Group group, const std::vector<FolderEntry>& entries) {
     const std::string base = WithSlash(listing_.roots_[group.root]) + group.folder;
     std::vector<std::string> names;
-    Walk(base, "", std::move(entries), &names);
+    Walk(base, "", entries, &names);
     std::sort(names.begin(), names.end());
     group.first = listing_.size();
     if (group.first + names.size() > kMaxRecords) ThrowOverLimit("the folder is too large", base);
@@ -127,8 +127,8 @@ class FolderLister {
     if (!names.empty()) listing_.groups_.push_back(std::move(group));
   }
 
-  void Walk(const std::string& base, const std::string& below, std::vector<FolderEntry> entries,
-            std::vector<std::string>* names) {
+  void Walk(const std::string& base, const std::string& below,
+            const std::vector<FolderEntry>& entries, std::vector<std::string>* names) {
     for (const FolderEntry& entry : entries) {
       const std::string name = below + entry.name;
       if (entry.kind == Kind::kFolder) {

@@ -67,13 +67,13 @@ std::optional<Batch> Outlet::Take(const std::function<bool()>& help) {
   if (!ready_.empty()) {
     Message message = std::move(ready_.front());
     ready_.pop_front();
-    return Deliver(std::move(message));
+    return Deliver(message);
   }
   if (error_) throw *error_;
   return std::nullopt;
 }
 
-Batch Outlet::Deliver(Message message) {
+Batch Outlet::Deliver(const Message& message) {
   const Item& item = *message.item;
   const std::span<const uint32_t> uses = item.identity.uses();
   Batch batch(item.batch, {.step = totals_.batches,

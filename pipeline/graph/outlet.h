@@ -50,7 +50,7 @@ class Outlet {
   const Timer& stalls() const { return stalls_; }
 
  private:
-  Batch Deliver(Message message) ECHOPIPE_REQUIRES(mutex_);
+  Batch Deliver(const Message& message) ECHOPIPE_REQUIRES(mutex_);
   Totals TotalsNow() const ECHOPIPE_REQUIRES(mutex_);
   void SetStalled(int change) ECHOPIPE_REQUIRES(mutex_);
 

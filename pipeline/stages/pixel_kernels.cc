@@ -105,7 +105,7 @@ void NormalizeInterleaved(const uint8_t* in, size_t count, const Normalization* 
   const Floats floats;
   const size_t lanes = hn::Lanes(floats);
   // The three channels' constants repeat every three vectors.
-  constexpr size_t kPeriod = 3 * HWY_MAX_BYTES / sizeof(float);
+  constexpr size_t kPeriod = size_t{3} * HWY_MAX_BYTES / sizeof(float);
   float highs[kPeriod];
   float lows[kPeriod];
   float scales[kPeriod];
