@@ -91,7 +91,7 @@ class FolderLister {
       return entry.kind == Kind::kFolder;
     });
     if (!labelled) {
-      AddGroup({.root = root}, std::move(entries));
+      AddGroup({.root = root}, entries);
       return;
     }
     std::vector<std::string> folders;
