@@ -30,7 +30,7 @@ std::unique_ptr<Pipeline> Open(const Job& job, Console& console) {
     options.storage = StorageFor(job, options.clock);
   }
   options.log = [&console](std::string_view message) { console.Line(message); };
-  return Pipeline::Open(job.spec, std::move(options), job.rank);
+  return Pipeline::Open(job.spec, options, job.rank);
 }
 
 // Returns at `time`, or when asked to stop.
