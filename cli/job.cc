@@ -3,7 +3,7 @@
 #include <mutex>
 #include <utility>
 
-#include <echopipe/cli/batch_hash.h>
+#include <echopipe/bench/batch_hash.h>
 #include <echopipe/cli/job.h>
 #include <echopipe/cli/progress.h>
 #include <echopipe/pipeline/graph/cpus.h>

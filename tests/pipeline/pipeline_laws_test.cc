@@ -24,14 +24,13 @@
 #include <echopipe/base/random.h>
 #include <echopipe/echo/echo_factor.h>
 #include <echopipe/pipeline/pipeline.h>
-#include <echopipe/tests/support/batch_hash.h>
+#include <echopipe/tests/support/batches_by_step.h>
 #include <echopipe/tests/support/image_data.h>
 
 namespace echopipe {
 namespace {
 
 using testing::BatchesByStep;
-using testing::BatchHash;
 using testing::kNoTestData;
 using testing::LabelIn;
 using ::testing::SizeIs;
@@ -84,11 +83,11 @@ PipelineSpec Spec(const std::string& source, Place place, const std::string& fac
   return PipelineSpec::FromText(text).WithMap("work", [](Example&) {});
 }
 
-uint64_t HashOf(const PipelineSpec& spec, const RuntimeOptions& options) {
+std::string HashOf(const PipelineSpec& spec, const RuntimeOptions& options) {
   BatchHash hash;
   const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, options);
   for (const Batch& batch : *pipeline) hash.Add(batch);
-  return hash.value();
+  return hash.Hex();
 }
 
 /// Images in a folder and in a shard, made once for all tests.
@@ -244,7 +243,7 @@ class SlowWork {
 };
 
 /// The hash of what eight tasks of the program's own, waiting in an arena of theirs, are given.
-uint64_t HashOfEightWaitingTasks(const PipelineSpec& spec) {
+std::string HashOfEightWaitingTasks(const PipelineSpec& spec) {
   const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec);
   std::mutex mutex;
   BatchesByStep batches;
@@ -270,7 +269,7 @@ class PipelineOrder : public PipelineTest,
 TEST_P(PipelineOrder, IsTheSameHoweverItRuns) {
   const auto& [place, sharded] = GetParam();
   const PipelineSpec spec = Spec((sharded ? Shard() : Folder()) + "epochs: 2", place, "1.5");
-  const uint64_t expected = HashOf(spec, {.threads = 1});
+  const std::string expected = HashOf(spec, {.threads = 1});
   EXPECT_EQ(HashOf(spec, {.threads = 2}), expected);
   EXPECT_EQ(HashOf(spec, {.threads = 8}), expected);
   EXPECT_EQ(HashOf(spec, {.threads = 3, .reads_in_flight = 1, .prefetch = 7}), expected);
@@ -289,7 +288,7 @@ TEST_P(PipelineOrder, IsTheSameHoweverItRuns) {
 TEST_P(PipelineOrder, IsTheSameHoweverLongAStageTakes) {
   const auto& [place, sharded] = GetParam();
   const PipelineSpec spec = Spec(sharded ? Shard() : Folder(), place, "2");
-  const uint64_t expected = HashOf(spec, {.threads = 1});
+  const std::string expected = HashOf(spec, {.threads = 1});
   for (const size_t threads : {2, 8}) {
     SlowWork slow(threads);
     EXPECT_EQ(HashOf(spec.WithMap("work", slow.Function()), {.threads = static_cast<int>(threads)}),
@@ -539,7 +538,7 @@ TEST(PipelineDataTest, PhotosComeEachItsShareOftenAndAlikeOnAnyThreads) {
     in_order.push_back(*names.begin());
   }
   EXPECT_TRUE(std::ranges::is_sorted(in_order));
-  EXPECT_EQ(HashOf(spec, {.threads = 8}), hash.value());
+  EXPECT_EQ(HashOf(spec, {.threads = 8}), hash.Hex());
 }
 
 TEST(PipelineDataTest, Cifar10ComesEachItsShareOftenAndAlikeOnAnyThreads) {
@@ -563,7 +562,7 @@ TEST(PipelineDataTest, Cifar10ComesEachItsShareOftenAndAlikeOnAnyThreads) {
   EXPECT_THAT(uses, SizeIs(3000));
   for (const auto& [key, count] : uses) EXPECT_EQ(count, 2u) << key;
   EXPECT_EQ(batches, 108u);  // 94 batches, the last smaller, times 1.15
-  EXPECT_EQ(HashOf(spec, {.threads = 8}), hash.value());
+  EXPECT_EQ(HashOf(spec, {.threads = 8}), hash.Hex());
 }
 
 TEST(PipelineDataTest, FusingKeepsThePixelsOfPhotos) {

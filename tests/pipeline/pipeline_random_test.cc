@@ -8,14 +8,13 @@
 #include <gtest/gtest.h>
 
 #include <echopipe/base/random.h>
+#include <echopipe/bench/batch_hash.h>
 #include <echopipe/echo/echo_factor.h>
-#include <echopipe/tests/support/batch_hash.h>
 #include <echopipe/tests/support/graph_run.h>
 
 namespace echopipe {
 namespace {
 
-using testing::BatchHash;
 using testing::GraphRun;
 using testing::SyntheticSource;
 
@@ -97,7 +96,7 @@ RandomPipeline MakeRandomPipeline(RandomStream& random) {
 }
 
 struct Delivered {
-  uint64_t hash = 0;
+  std::string hash = {};
   uint64_t examples = 0;
 };
 
@@ -115,7 +114,7 @@ Delivered Deliver(const RandomPipeline& pipeline, const RuntimeOptions& options)
     EXPECT_GE(batch->size(), 1u);
     EXPECT_LE(batch->size(), pipeline.batch_size);
   }
-  delivered.hash = hash.value();
+  delivered.hash = hash.Hex();
   for (const WindowStats& window : run.graph().Stats().windows) {
     EXPECT_LE(window.peak_in_flight, window.window) << window.name;
   }

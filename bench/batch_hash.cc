@@ -6,9 +6,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <echopipe/cli/batch_hash.h>
+#include <echopipe/bench/batch_hash.h>
 
-namespace echopipe::cli {
+namespace echopipe {
 
 // Everything of variable length goes in behind its length, so that no two runs look alike.
 struct BatchHash::State {
@@ -55,6 +55,7 @@ void BatchHash::Add(const Batch& batch) {
   }
   state_->Add(batch.labels().size());
   for (const int64_t label : batch.labels()) state_->Add(static_cast<uint64_t>(label));
+  state_->Add(batch.epoch());
   state_->Add(uint64_t{batch.end_of_epoch()});
   for (size_t i = 0; i < batch.size(); ++i) state_->Add(batch.provenance(i));
 }
@@ -67,4 +68,4 @@ std::string BatchHash::Hex() const {
   return text;
 }
 
-}  // namespace echopipe::cli
+}  // namespace echopipe

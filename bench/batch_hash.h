@@ -5,10 +5,10 @@
 
 #include <echopipe/pipeline/batch.h>
 
-namespace echopipe::cli {
+namespace echopipe {
 
-/// A hash of all that a run delivers, in order: tensors, labels, ends of epochs and where each
-/// example comes from (key, epoch, ordinal, uses, age; not the uri, which differs between
+/// A hash of all that a run delivers, in order: tensors, labels, epochs and their ends, and where
+/// each example comes from (key, epoch, ordinal, uses, age; not the uri, which differs between
 /// machines). XXH3, 128 bit.
 class BatchHash {
  public:
@@ -24,4 +24,4 @@ class BatchHash {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace echopipe::cli
+}  // namespace echopipe
