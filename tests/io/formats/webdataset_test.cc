@@ -296,7 +296,10 @@ std::string Mutate(std::string bytes, RandomStream& random) {
         bytes.insert(at / 512 * 512, bytes.substr(at / 512 * 512, 512));
         break;
       case 4:
-        bytes[at / 512 * 512 + 124 + random.Below(12)] = static_cast<char>('0' + random.Below(8));
+        // A digit of a header's size.
+        if (const size_t digit = at / 512 * 512 + 124 + random.Below(12); digit < bytes.size()) {
+          bytes[digit] = static_cast<char>('0' + random.Below(8));
+        }
         break;
     }
   }
