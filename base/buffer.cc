@@ -58,7 +58,7 @@ class BufferPool::Blocks {
   Block Take(size_t size_class) {
     {
       MutexLock lock(mutex_);
-      const size_t last = std::min(size_class + kClassesPerDoubling, kClasses - 1);
+      const size_t last = std::min(size_class + 2 * kClassesPerDoubling, kClasses - 1);
       for (size_t larger = size_class; larger <= last; ++larger) {
         if (free_[larger].list != nullptr) return TakeFree(larger);
       }
@@ -124,7 +124,7 @@ class BufferPool::Blocks {
   // Unlinks what is over the limit, from the classes asked for longest ago.
   FreeBlock* TakeSurplus() ECHOPIPE_REQUIRES(mutex_) {
     FreeBlock* surplus = nullptr;
-    while (free_bytes_ > 0 && in_use_ + free_bytes_ > peak_ + peak_ / 2) {
+    while (free_bytes_ > 0 && in_use_ + free_bytes_ > 2 * peak_) {
       const size_t size_class = StalestClass();
       surplus = Push(PopFree(free_[size_class], size_class), surplus);
     }
