@@ -18,6 +18,7 @@ namespace echopipe {
 ///     auto pipeline = Pipeline::Open(spec);
 ///     for (const Batch& batch : *pipeline) Train(batch);
 ///
+/// Keep the pipeline in a variable: a loop over `*Pipeline::Open(spec)` outlives it.
 /// Order      A function of the spec, the rank and the data: the same on any number of threads.
 /// Buffering  As much as the spec's shuffle buffers and `prefetch` ask for, and no more.
 /// End        Next() gives nothing after the last batch of the last epoch.

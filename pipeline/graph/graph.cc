@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <tbb/global_control.h>
+#include <tbb/info.h>
 
 #include <echopipe/base/error.h>
 #include <echopipe/pipeline/graph/cpus.h>
@@ -14,14 +15,24 @@ namespace {
 
 // Items per thread that may be between two joints, so that no thread waits for a credit.
 constexpr uint64_t kItemsPerThread = 4;
+// A window takes memory for each of its items.
+constexpr uint64_t kLargestWindow = uint64_t{1} << 23;
+
+int WantedThreads(const RuntimeOptions& options) {
+  return options.threads > 0 ? options.threads : AvailableCpus();
+}
 
 // By default oneTBB has a worker less than there are CPUs, as it counts on the calling thread; but
-// a pipeline's caller is busy elsewhere. Of all controls alive the least counts, so that this takes
-// nothing from the program's own.
-constexpr size_t kMoreThanEnough = 1024;
+// a pipeline's caller is busy elsewhere. Of all controls alive the least counts: this one leaves
+// the program's arenas their workers and room for more, and a lower one of the program's own still
+// holds.
+size_t WorkerLimit(const RuntimeOptions& options) {
+  const int usual = tbb::info::default_concurrency();
+  return static_cast<size_t>(std::max(4 * usual, usual + WantedThreads(options)));
+}
 
 int ThreadsFor(const RuntimeOptions& options) {
-  const int wanted = options.threads > 0 ? options.threads : AvailableCpus();
+  const int wanted = WantedThreads(options);
   // oneTBB complains on stderr about an arena larger than it may fill.
   const auto workers = static_cast<int>(tbb::global_control::active_value(
                            tbb::global_control::max_allowed_parallelism)) -
@@ -47,7 +58,7 @@ Graph::Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::share
     : spec_(spec.message()),
       options_(options),
       clock_(std::move(clock)),
-      worker_limit_(tbb::global_control::max_allowed_parallelism, kMoreThanEnough),
+      worker_limit_(tbb::global_control::max_allowed_parallelism, WorkerLimit(options)),
       threads_(ThreadsFor(options)),
       opened_(clock_->Now()),
       bad_examples_(spec_.bad_examples(), options.log),
@@ -81,6 +92,11 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
   std::vector<uint64_t> windows(plan.segments.size(), slack);
   windows.front() += static_cast<uint64_t>(options_.reads_in_flight);
   windows.back() += batches_ahead * plan.batch.size();
+
+  if (windows.back() > kLargestWindow) {
+    ThrowInvalidField("RuntimeOptions.prefetch", "too many examples made ahead",
+                      std::to_string(windows.back()), "at most " + std::to_string(kLargestWindow));
+  }
 
   for (size_t i = 0; i < plan.segments.size(); ++i) {
     segments_.push_back(
