@@ -39,11 +39,11 @@ class ECHOPIPE_EXPORT Buffer {
 /// Recycles buffers by size class, so that in steady state nothing large is allocated and no fresh
 /// page is touched.
 ///
-/// Classes are eighths of a power of two (at most 12.5% unused). A free block of up to four times the
-/// size serves too: where sizes vary, exact classes alone would miss every other time. Blocks in
-/// use and free ones together never hold more than twice the most bytes in use so far; beyond that
-/// the free blocks of the class asked for longest ago go first.
-/// Threads: every method may be called from any thread. Buffers may outlive the pool.
+/// Classes are eighths of a power of two (at most 12.5% unused). A free block of up to four times
+/// the size serves too: where sizes vary, exact classes alone would miss every other time. Blocks
+/// in use and free ones together never hold more than twice the most bytes in use so far; beyond
+/// that the free blocks of the class asked for longest ago go first. Threads: every method may be
+/// called from any thread. Buffers may outlive the pool.
 class ECHOPIPE_EXPORT BufferPool {
  public:
   BufferPool();
