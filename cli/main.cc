@@ -74,7 +74,12 @@ int Run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace echopipe;
   try {
-    return cli::Run(argc, argv);
+    const int code = cli::Run(argc, argv);
+    if (!std::cout.flush()) {
+      throw Error(
+          {.code = ErrorCode::kIo, .what = "cannot be written", .where = "standard output"});
+    }
+    return code;
   } catch (const Error& error) {
     return cli::Fail(error,
                      error.code() == ErrorCode::kInvalidArgument ? cli::kUsage : cli::kFailed);

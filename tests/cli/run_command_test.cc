@@ -1,4 +1,5 @@
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -153,6 +154,11 @@ TEST_F(RunCommandTest, BandwidthAndLatencySlowTheStorage) {
   const json figures = Figures({"--bandwidth", "2M"});
   EXPECT_GT(figures.at("seconds"), 0.99 * figures.at("bytes_read").get<double>() / 2e6);
   EXPECT_GT(Figures({"--latency", "300ms"}).at("first_batch_s"), 0.3);
+}
+
+TEST_F(RunCommandTest, FiguresThatCannotBeWrittenAreAFailure) {
+  const std::string command = std::string("'") + ECHOPIPE_PROGRAM + "' --help > /dev/full 2>&1";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 3);
 }
 
 TEST_F(RunCommandTest, TheConsumersOwnTimeIsMeasured) {
