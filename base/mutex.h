@@ -20,6 +20,9 @@ namespace echopipe {
 class ECHOPIPE_THREAD_ANNOTATION(capability("mutex")) Mutex {
  public:
   void lock() ECHOPIPE_THREAD_ANNOTATION(acquire_capability()) { mutex_.lock(); }
+  bool try_lock() ECHOPIPE_THREAD_ANNOTATION(try_acquire_capability(true)) {
+    return mutex_.try_lock();
+  }
   void unlock() ECHOPIPE_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
 
  private:

@@ -8,6 +8,10 @@
 
 namespace echopipe {
 
+uint64_t HashBytes(std::string_view bytes, uint64_t seed) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
 RandomKey HashToKey(std::span<const uint64_t> words) {
   // The words are hashed as little-endian bytes; the machines we build for are little-endian.
   static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace echopipe {
 
@@ -13,6 +14,9 @@ struct RandomKey {
   uint64_t high = 0;
   bool operator==(const RandomKey&) const = default;
 };
+
+/// Hashes bytes (XXH3, 64 bit; the same on every machine). Chain hashes by the seed.
+uint64_t HashBytes(std::string_view bytes, uint64_t seed = 0);
 
 /// Hashes words to a key (XXH3, 128 bit; the same on every machine).
 RandomKey HashToKey(std::span<const uint64_t> words);

@@ -56,7 +56,8 @@ class MemorySource final : public Source {
     }
   }
   bool AtEnd() const override { return next_ == records_.size(); }
-  void Reread(std::vector<RereadRequest>) override {}
+  void Reread(std::vector<RecordPlace> /*places*/) override {}
+  uint64_t fingerprint() const override { return 0; }
   void Advance(uint64_t) override {}
   SourceState state() const override { return {}; }
   SourceCounters counters() const override { return {}; }

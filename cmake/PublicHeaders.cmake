@@ -9,6 +9,7 @@ set(ECHOPIPE_PUBLIC_HEADERS
   io/storage.h
   pipeline/batch.h
   pipeline/builder.h
+  pipeline/checkpoint.h
   pipeline/example.h
   pipeline/options.h
   pipeline/pipeline.h

@@ -20,6 +20,8 @@ struct Use {
   uint32_t use = 0;   ///< 0 is the fresh one
   uint64_t draw = 0;  ///< the how-manieth of the echo point, from 0
   uint64_t age = 0;   ///< draws since its fresh use
+  bool last = false;  ///< used up
+  EchoOrder::Slot slot = 0;
 };
 
 /// Repeats items: emits each one `factor` times, drawn at random from a window.
@@ -36,7 +38,8 @@ template <class T>
 class EchoBuffer {
  public:
   explicit EchoBuffer(const EchoOptions& options) : order_(options) {}
-  /// Goes on from a state; `items` are its residents, the drawable first, then the blocked.
+  /// Goes on from a state; `items` are its residents, the drawable first, then the blocked, and
+  /// their slots are 0, 1, 2, ... An item may be null until Put().
   /// Throws kInvalidArgument if the state is impossible or not of so many items.
   EchoBuffer(const EchoOptions& options, const EchoState& state,
              std::vector<std::shared_ptr<const T>> items)
@@ -70,12 +73,22 @@ class EchoBuffer {
     return Use<T>{.item = pick->last ? std::move(item) : item,
                   .use = pick->use,
                   .draw = pick->draw,
-                  .age = pick->age};
+                  .age = pick->age,
+                  .last = pick->last,
+                  .slot = pick->slot};
   }
+  /// Gives a slot its item, which has come later. Precondition: nothing else has been in it.
+  void Put(EchoOrder::Slot slot, std::shared_ptr<const T> item) { items_[slot] = std::move(item); }
   /// Counters and the rest of what the order tells about itself.
   const EchoOrder& order() const { return order_; }
   /// Identities and counters alone: enough to go on from here.
   EchoState State() const { return order_.State(); }
+  /// The residents, in the order of State().
+  std::vector<std::shared_ptr<const T>> Residents() const {
+    std::vector<std::shared_ptr<const T>> items;
+    for (const EchoOrder::Slot slot : order_.ResidentSlots()) items.push_back(items_[slot]);
+    return items;
+  }
 
  private:
   EchoOrder order_;

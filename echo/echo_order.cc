@@ -188,19 +188,32 @@ EchoState EchoOrder::State() const {
                   .share_remainder = share_remainder_,
                   .closed = closed_,
                   .in_group = group_.has_value()};
-  const auto add = [this](const Line& line, std::vector<EchoState::Resident>& residents) {
-    for (Slot slot = line.first; slot != kNone; slot = next_[slot]) {
-      residents.push_back(slots_[slot]);
-    }
-  };
-  for (const Slot slot : drawable_) state.drawable.push_back(slots_[slot]);
-  if (closed_) {
-    for (const Level& level : levels_) add(level.waiting, state.drawable);
-    std::ranges::stable_sort(state.drawable, {}, &EchoState::Resident::uses_left);
-  }
-  if (group_) state.drawable.insert(state.drawable.begin(), slots_[*group_]);
-  add(blocked_, state.blocked);
+  for (const Slot slot : DrawableSlots()) state.drawable.push_back(slots_[slot]);
+  std::vector<Slot> blocked;
+  AddLine(blocked_, &blocked);
+  for (const Slot slot : blocked) state.blocked.push_back(slots_[slot]);
   return state;
+}
+
+std::vector<EchoOrder::Slot> EchoOrder::ResidentSlots() const {
+  std::vector<Slot> slots = DrawableSlots();
+  AddLine(blocked_, &slots);
+  return slots;
+}
+
+// With the one under way in a group first. Closed: by uses left, as if no level waited.
+std::vector<EchoOrder::Slot> EchoOrder::DrawableSlots() const {
+  std::vector<Slot> slots = drawable_;
+  if (closed_) {
+    for (const Level& level : levels_) AddLine(level.waiting, &slots);
+    std::ranges::stable_sort(slots, {}, [this](Slot slot) { return slots_[slot].uses_left; });
+  }
+  if (group_) slots.insert(slots.begin(), *group_);
+  return slots;
+}
+
+void EchoOrder::AddLine(const Line& line, std::vector<Slot>* slots) const {
+  for (Slot slot = line.first; slot != kNone; slot = next_[slot]) slots->push_back(slot);
 }
 
 }  // namespace echopipe

@@ -105,6 +105,8 @@ class ECHOPIPE_EXPORT EchoOrder {
   /// Draws in which spacing could not be kept.
   uint64_t exceptions() const { return exceptions_; }
   EchoState State() const;
+  /// The slots of the residents that State() tells of, in its order: drawable, then blocked.
+  std::vector<Slot> ResidentSlots() const;
 
  private:
   static constexpr Slot kNone = ~Slot{0};
@@ -130,6 +132,8 @@ class ECHOPIPE_EXPORT EchoOrder {
   void RaiseWaiting();
   Slot TakeDrawable();
   void Append(Line& line, Slot slot);
+  std::vector<Slot> DrawableSlots() const;
+  void AddLine(const Line& line, std::vector<Slot>* slots) const;
   Slot TakeFirst(Line& line);
   uint32_t TopUses() const;
   uint32_t TopWaiting() const;

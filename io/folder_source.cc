@@ -14,10 +14,20 @@ FolderSource::FolderSource(FolderListing listing, const EpochOptions& options,
       max_record_bytes_(max_record_bytes),
       trail_(start, [options](uint64_t epoch) { return WindowOptions(options, epoch); }),
       order_(listing_.size(), options, start, trail_),
+      fingerprint_(listing_.Fingerprint()),
+      most_rereading_(std::max<uint64_t>(1, static_cast<uint64_t>(limits.reads_in_flight) / 2)),
       reads_(std::move(storage), pool, limits, std::move(wake)) {}
 
 void FolderSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
   TakeArrivals();
+  for (auto file = rereading_.begin(); file != rereading_.end();) {
+    const auto next = std::next(file);
+    if (file->stage == File::Stage::kReady) {
+      out->push_back(MakeItem(std::move(*file)));
+      rereading_.erase(file);
+    }
+    file = next;
+  }
   uint64_t given = 0;
   while (given < wanted && !files_.empty() && files_.front().stage == File::Stage::kReady) {
     const std::optional<Error>& error = files_.front().error;
@@ -36,27 +46,26 @@ void FolderSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
   if (!fatal_) StartReads(wanted - given);
 }
 
-void FolderSource::Reread(std::vector<RereadRequest> records) {
-  for (const RereadRequest& record : records) {
-    if (record.place.file >= listing_.size()) {
-      throw Error({.code = ErrorCode::kInvalidArgument,
-                   .what = "no such record in the folder",
-                   .where = "source state",
-                   .got = std::to_string(record.place.file),
-                   .wanted = "less than " + std::to_string(listing_.size())});
-    }
-    rereads_.push_back(record);
+void FolderSource::Reread(std::vector<RecordPlace> places) {
+  for (const RecordPlace& place : places) {
+    if (place.file < listing_.size()) continue;
+    throw Error({.code = ErrorCode::kInvalidArgument,
+                 .what = "no such record in the folder",
+                 .where = "source state",
+                 .got = std::to_string(place.file),
+                 .wanted = "less than " + std::to_string(listing_.size())});
   }
+  rereads_ = std::move(places);
 }
 
-bool FolderSource::AtEnd() const { return files_.empty() && rereads_.empty() && order_.AtEnd(); }
+bool FolderSource::AtEnd() const { return files_.empty() && order_.AtEnd(); }
 
 void FolderSource::TakeArrivals() {
   for (const ReadQueue::Arrival& arrival : reads_.TakeArrivals()) {
-    const auto file = std::find_if(files_.begin(), files_.end(), [&](const File& candidate) {
-      return candidate.serial == arrival.serial;
-    });
-    OnArrival(*file, arrival.result);
+    const auto is_read = [&](const File& file) { return file.serial == arrival.serial; };
+    const auto file = std::ranges::find_if(files_, is_read);
+    OnArrival(file != files_.end() ? *file : *std::ranges::find_if(rereading_, is_read),
+              arrival.result);
   }
 }
 
@@ -114,36 +123,41 @@ void FolderSource::Fail(File& file, Error error) {
 }
 
 void FolderSource::StartReads(uint64_t wanted) {
-  if (!StartRests()) return;
+  StartRereads();
+  if (!StartRests(files_)) return;
   while (files_.size() < wanted) {
     // The item due next may always be read.
     if (!reads_.HasRoom(kFirstRead) && (!files_.empty() || !reads_.HasReadRoom())) return;
-    const std::optional<ListingOrder::Position> position = NextPosition();
+    const std::optional<ListingOrder::Position> position = order_.Next();
     if (!position) return;
     files_.push_back({.position = *position});
     Start(files_.back(), 0, kFirstRead);
   }
 }
 
+void FolderSource::StartRereads() {
+  if (!StartRests(rereading_)) return;
+  while (next_reread_ < rereads_.size() && rereading_.size() < most_rereading_) {
+    if (!reads_.HasRoom(kFirstRead) && (!rereading_.empty() || !reads_.HasReadRoom())) return;
+    rereading_.push_back(
+        {.position = {.record = rereads_[next_reread_].file}, .reread = next_reread_});
+    ++next_reread_;
+    Start(rereading_.back(), 0, kFirstRead);
+  }
+}
+
 // Older files come first: false if one has to wait.
-bool FolderSource::StartRests() {
-  for (File& file : files_) {
+template <class Files>
+bool FolderSource::StartRests(Files& files) {
+  for (File& file : files) {
     if (file.stage != File::Stage::kWaitingForRest) continue;
     const uint64_t length = file.size - kFirstRead;
-    const bool oldest = &file == &files_.front();
+    const bool oldest = &file == &files.front();
     if (!reads_.HasRoom(length) && !(oldest && reads_.HasReadRoom())) return false;
     file.stage = File::Stage::kReadingRest;
     Start(file, kFirstRead, length);
   }
   return true;
-}
-
-std::optional<ListingOrder::Position> FolderSource::NextPosition() {
-  if (rereads_.empty()) return order_.Next();
-  const RereadRequest record = rereads_.front();
-  rereads_.pop_front();
-  return ListingOrder::Position{
-      .epoch = record.epoch, .ordinal = record.ordinal, .record = record.place.file};
 }
 
 void FolderSource::Start(File& file, uint64_t offset, uint64_t length) {
@@ -159,7 +173,8 @@ SourceItem FolderSource::MakeItem(File file) {
                   .place = {.file = index},
                   .uri = std::make_shared<const std::string>(listing_.Path(index)),
                   .key = listing_.Key(index),
-                  .error = std::move(file.error)};
+                  .error = std::move(file.error),
+                  .reread = file.reread};
   if (item.error) return item;
   auto record = std::make_shared<Record>();
   record->uri = item.uri;

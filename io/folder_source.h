@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,10 +34,11 @@ class FolderSource final : public Source {
                const SourceLimits& limits, std::function<void()> wake);
 
   void Poll(uint64_t wanted, std::vector<SourceItem>* out) override;
-  void Reread(std::vector<RereadRequest> records) override;
+  void Reread(std::vector<RecordPlace> places) override;
   bool AtEnd() const override;
   void Advance(uint64_t items) override { trail_.Advance(items); }
   SourceState state() const override { return trail_.state(); }
+  uint64_t fingerprint() const override { return fingerprint_; }
   SourceCounters counters() const override { return reads_.counters(); }
   std::optional<uint64_t> epoch_size() const override { return order_.epoch_size(); }
 
@@ -46,6 +48,7 @@ class FolderSource final : public Source {
     enum class Stage { kReadingFirst, kWaitingForRest, kReadingRest, kReady };
 
     ListingOrder::Position position;
+    std::optional<uint64_t> reread = {};  // its index among them
     Stage stage = Stage::kReadingFirst;
     uint64_t serial = 0;  // of the read under way
     uint64_t size = 0;
@@ -60,8 +63,9 @@ class FolderSource final : public Source {
   void OnRest(File& file, const ReadResult& result);
   void Fail(File& file, Error error);
   void StartReads(uint64_t wanted);
-  bool StartRests();
-  std::optional<ListingOrder::Position> NextPosition();
+  void StartRereads();
+  template <class Files>
+  bool StartRests(Files& files);
   void Start(File& file, uint64_t offset, uint64_t length);
   SourceItem MakeItem(File file);
   std::shared_ptr<const Buffer> Join(const File& file);
@@ -71,8 +75,12 @@ class FolderSource final : public Source {
   uint64_t max_record_bytes_;
   SourceTrail trail_;
   ListingOrder order_;
-  std::deque<RereadRequest> rereads_;
-  std::deque<File> files_;  // in order
+  uint64_t fingerprint_;
+  std::deque<File> files_;            // in order
+  std::vector<RecordPlace> rereads_;  // all of them
+  size_t next_reread_ = 0;            // not begun
+  std::list<File> rereading_;
+  uint64_t most_rereading_;
   std::optional<Error> fatal_;
   ReadQueue reads_;  // last: ended before the rest goes
 };

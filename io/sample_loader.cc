@@ -5,6 +5,12 @@
 
 namespace echopipe::internal {
 
+SampleLoader::SampleLoader(const SampleMembers& members, const SourceLimits& limits,
+                           ReadQueue& reads)
+    : members_(members),
+      most_reads_(std::max<uint64_t>(1, static_cast<uint64_t>(limits.reads_in_flight) / 2)),
+      reads_(reads) {}
+
 void SampleLoader::Add(std::shared_ptr<const std::string> uri, const RecordPlace& place,
                        Done done) {
   jobs_.push_back({.uri = std::move(uri), .place = place, .done = std::move(done)});
@@ -16,6 +22,7 @@ bool SampleLoader::Take(const ReadQueue::Arrival& arrival) {
   if (found == jobs_.end()) return false;
   const Job job = std::move(*found);
   jobs_.erase(found);
+  --reads_under_way_;
   Sample sample = Parse(job, arrival.result);
   const uint64_t came = arrival.result.ok() ? arrival.result.value().data->size() : 0;
   const uint64_t held = sample.record ? sample.record->size() : 0;
@@ -27,10 +34,12 @@ bool SampleLoader::Take(const ReadQueue::Arrival& arrival) {
 void SampleLoader::StartReads() {
   for (Job& job : jobs_) {
     if (job.serial) continue;
+    if (reads_under_way_ == most_reads_) return;
     const bool oldest = &job == &jobs_.front();
     if (!reads_.HasRoom(job.place.length) && !(oldest && reads_.HasReadRoom())) return;
     job.serial =
         reads_.Start({.path = *job.uri, .offset = job.place.offset, .length = job.place.length});
+    ++reads_under_way_;
   }
 }
 

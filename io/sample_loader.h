@@ -15,14 +15,15 @@ namespace echopipe::internal {
 
 /// Reads single samples of shards again, by their places, one read each.
 ///
-/// Order    They are asked for in the order added and arrive in any.
+/// Order    They are asked for in the order added, with up to half of the reads in flight, and
+///          arrive in any.
 /// Threads  One caller at a time, as of `reads`, which must outlive it.
 class SampleLoader {
  public:
   /// `held` are the bytes still counted in flight for it, which the receiver releases some time.
   using Done = std::function<void(Sample sample, uint64_t held)>;
 
-  SampleLoader(const SampleMembers& members, ReadQueue& reads) : members_(members), reads_(reads) {}
+  SampleLoader(const SampleMembers& members, const SourceLimits& limits, ReadQueue& reads);
 
   void Add(std::shared_ptr<const std::string> uri, const RecordPlace& place, Done done);
   /// Takes an arrival and calls its `done`; false if it is not one of the loader's.
@@ -41,7 +42,9 @@ class SampleLoader {
   Sample Parse(const Job& job, const Result<ReadResult>& result);
 
   SampleMembers members_;
+  uint64_t most_reads_;
   ReadQueue& reads_;
+  uint64_t reads_under_way_ = 0;
   std::deque<Job> jobs_;  // in order; some of the first are under way
 };
 

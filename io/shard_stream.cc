@@ -34,6 +34,12 @@ ShardStream::ShardStream(std::vector<std::string> uris, const SampleMembers& mem
   if (place_ < shards()) Open(epoch_, place_, start_offset_);
 }
 
+uint64_t ShardStream::fingerprint() const {
+  uint64_t hash = 0;
+  for (const std::shared_ptr<const std::string>& uri : uris_) hash = HashBytes(*uri, hash);
+  return hash;
+}
+
 uint64_t ShardStream::FileAt(uint64_t epoch, uint64_t place) const {
   if (options_.shuffle != EpochOptions::Shuffle::kWindow) return place;
   return Permutation(shards(), PermutationKey(options_.seed, epoch))(place);

@@ -56,6 +56,8 @@ class ShardStream {
 
   const std::shared_ptr<const std::string>& uri(uint64_t file) const { return uris_[file]; }
   uint64_t shards() const { return uris_.size(); }
+  /// A hash of the uris, in order.
+  uint64_t fingerprint() const;
 
  private:
   struct Piece {

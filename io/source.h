@@ -53,6 +53,7 @@ struct SourceItem {
   std::string key = {};                            ///< as far as it is known
   std::shared_ptr<const Record> record = nullptr;  ///< null if bad
   std::optional<Error> error = {};                 ///< set if and only if record is null
+  std::optional<uint64_t> reread = {};  ///< which of Reread()'s places; no epoch, ordinal, end
 };
 
 /// Where a source stands: enough to go on from here in another process.
@@ -74,13 +75,6 @@ struct SourceState {
   std::vector<uint64_t> keys = {};  ///< shards: hashes of the keys before that
   EchoState window = {};            ///< of the shuffle window
   std::vector<Resident> residents = {};  ///< in the order of window.drawable
-};
-
-/// A record to be read again, and the identity it came with.
-struct RereadRequest {
-  uint64_t epoch = 0;
-  uint64_t ordinal = 0;
-  RecordPlace place = {};
 };
 
 /// How far a source may go ahead of its consumer. Never changes which records come, nor their
@@ -122,12 +116,15 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  /// Moves at most `wanted` items that have arrived, in order, to the end of `out` and starts
-  /// reads so that `wanted` items in all will arrive. Never waits for a read. When more has
-  /// arrived, the source's `wake` is called (from a storage thread; sometimes in vain).
+  /// Moves at most `wanted` items that have arrived, in order, to the end of `out`, behind the
+  /// records read again that have arrived, and starts reads so that `wanted` items in all will
+  /// arrive. Never waits for a read. When more has arrived, the source's `wake` is called (from a
+  /// storage thread; sometimes in vain).
   virtual void Poll(uint64_t wanted, std::vector<SourceItem>* out) = 0;
-  /// Puts these records before all others that Poll() will give. Advance() does not count them.
-  virtual void Reread(std::vector<RereadRequest> records) = 0;
+  /// Has these records read again, the first ones first, with up to half of the reads in flight.
+  /// Poll() gives them in any order; they count neither as wanted nor for Advance() and AtEnd().
+  /// To be called once, before the first Poll(). Throws kInvalidArgument for an impossible place.
+  virtual void Reread(std::vector<RecordPlace> places) = 0;
   /// All items have been given.
   virtual bool AtEnd() const = 0;
   /// The consumer has done with the next `items` that Poll() gave. Until then the source keeps a
@@ -135,6 +132,9 @@ class Source {
   virtual void Advance(uint64_t items) = 0;
   /// The place behind the items counted by Advance().
   virtual SourceState state() const = 0;
+  /// A hash of what the source lists (names and labels, in order): another set of records would
+  /// give other items for the same state.
+  virtual uint64_t fingerprint() const = 0;
   virtual SourceCounters counters() const = 0;
   /// Items in one epoch of this rank, where that is known without reading them.
   virtual std::optional<uint64_t> epoch_size() const = 0;

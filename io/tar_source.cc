@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <echopipe/io/tar_source.h>
@@ -13,7 +14,7 @@ TarSource::TarSource(std::vector<std::string> uris, const SampleMembers& members
       reads_(std::move(storage), pool, limits, std::move(wake)),
       trail_(start, [options](uint64_t epoch) { return WindowOptions(options, epoch); }),
       stream_(std::move(uris), members, options, start, limits, reads_),
-      loader_(members, reads_),
+      loader_(members, limits, reads_),
       epoch_(start.epoch),
       drawn_(start.next_ordinal),
       good_(start.records) {
@@ -23,39 +24,28 @@ TarSource::TarSource(std::vector<std::string> uris, const SampleMembers& members
 void TarSource::RestoreWindow(const SourceState& start) {
   std::vector<std::shared_ptr<const Entry>> residents;
   for (const SourceState::Resident& resident : start.residents) {
-    if (!resident.error) {
-      residents.push_back(AddToLoader(resident.place, /*count=*/false));
-      continue;
-    }
-    residents.push_back(
-        std::make_shared<const Entry>(Entry{.item = {.place = resident.place,
-                                                     .uri = stream_.uri(resident.place.file),
-                                                     .key = resident.key,
-                                                     .error = resident.error}}));
+    auto entry = std::make_shared<Entry>(Entry{.item = {.place = resident.place,
+                                                        .uri = stream_.uri(resident.place.file),
+                                                        .key = resident.key,
+                                                        .error = resident.error},
+                                               .loaded = resident.error.has_value()});
+    residents.push_back(entry);
+    if (entry->loaded) continue;
+    loader_.Add(entry->item.uri, entry->item.place, [this, entry](Sample sample, uint64_t held) {
+      entry->item.key = std::move(sample.key);
+      entry->item.record = std::move(sample.record);
+      entry->item.error = std::move(sample.error);
+      entry->loaded = true;
+      reads_.Release(held);
+    });
   }
   window_.emplace(WindowOptions(options_, epoch_), start.window, std::move(residents));
 }
 
-// An entry that gets its record later.
-std::shared_ptr<TarSource::Entry> TarSource::AddToLoader(const RecordPlace& place, bool count) {
-  auto entry = std::make_shared<Entry>(
-      Entry{.item = {.place = place, .uri = stream_.uri(place.file)}, .loaded = false});
-  loader_.Add(entry->item.uri, place, [this, entry, count](Sample sample, uint64_t held) {
-    entry->item.key = std::move(sample.key);
-    entry->item.record = std::move(sample.record);
-    entry->item.error = std::move(sample.error);
-    entry->loaded = true;
-    if (count) {
-      entry->held = held;
-    } else {
-      reads_.Release(held);
-    }
-  });
-  return entry;
-}
-
 void TarSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
   TakeArrivals();
+  std::ranges::move(std::exchange(reread_, {}), std::back_inserter(*out));
+  reads_.Release(std::exchange(reread_bytes_, 0));
   uint64_t given = 0;
   for (; given < wanted; ++given) {
     std::optional<SourceItem> item = NextItem();
@@ -70,22 +60,30 @@ void TarSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
   if (!Ended()) stream_.StartReads((wanted - given) * options_.shard.world);
 }
 
-void TarSource::Reread(std::vector<RereadRequest> records) {
-  for (const RereadRequest& record : records) {
-    if (record.place.file >= stream_.shards()) {
+void TarSource::Reread(std::vector<RecordPlace> places) {
+  for (uint64_t i = 0; i < places.size(); ++i) {
+    const RecordPlace& place = places[i];
+    if (place.file >= stream_.shards()) {
       throw Error({.code = ErrorCode::kInvalidArgument,
                    .what = "no such shard",
                    .where = "source state",
-                   .got = std::to_string(record.place.file),
+                   .got = std::to_string(place.file),
                    .wanted = "less than " + std::to_string(stream_.shards())});
     }
-    rereads_.push_back(AddToLoader(record.place, /*count=*/true));
-    rereads_.back()->item.epoch = record.epoch;
-    rereads_.back()->item.ordinal = record.ordinal;
+    const std::shared_ptr<const std::string>& uri = stream_.uri(place.file);
+    loader_.Add(uri, place, [this, i, place, uri](Sample sample, uint64_t held) {
+      reread_bytes_ += held;
+      reread_.push_back({.place = place,
+                         .uri = uri,
+                         .key = std::move(sample.key),
+                         .record = std::move(sample.record),
+                         .error = std::move(sample.error),
+                         .reread = i});
+    });
   }
 }
 
-bool TarSource::AtEnd() const { return rereads_.empty() && Ended() && !fatal_; }
+bool TarSource::AtEnd() const { return Ended() && !fatal_; }
 
 void TarSource::TakeArrivals() {
   for (ReadQueue::Arrival& arrival : reads_.TakeArrivals()) {
@@ -95,16 +93,7 @@ void TarSource::TakeArrivals() {
   }
 }
 
-std::optional<SourceItem> TarSource::NextReread() {
-  if (!rereads_.front()->loaded) return std::nullopt;
-  const std::shared_ptr<Entry> entry = std::move(rereads_.front());
-  rereads_.pop_front();
-  reads_.Release(entry->held);
-  return std::move(entry->item);
-}
-
 std::optional<SourceItem> TarSource::NextItem() {
-  if (!rereads_.empty()) return NextReread();
   const uint64_t world = options_.shard.world;
   while (!fatal_ && !Ended()) {
     const uint64_t ordinal = due_ ? drawn_ - 1 : NextOrdinal();

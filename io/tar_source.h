@@ -36,10 +36,11 @@ class TarSource final : public Source {
             BufferPool& pool, const SourceLimits& limits, std::function<void()> wake);
 
   void Poll(uint64_t wanted, std::vector<SourceItem>* out) override;
-  void Reread(std::vector<RereadRequest> records) override;
+  void Reread(std::vector<RecordPlace> places) override;
   bool AtEnd() const override;
   void Advance(uint64_t items) override { trail_.Advance(items); }
   SourceState state() const override { return trail_.state(); }
+  uint64_t fingerprint() const override { return stream_.fingerprint(); }
   SourceCounters counters() const override { return reads_.counters(); }
   std::optional<uint64_t> epoch_size() const override { return std::nullopt; }
 
@@ -48,14 +49,11 @@ class TarSource final : public Source {
   struct Entry {
     SourceItem item;
     bool loaded = true;
-    uint64_t held = 0;  // bytes counted in flight for it
   };
 
   void RestoreWindow(const SourceState& start);
-  std::shared_ptr<Entry> AddToLoader(const RecordPlace& place, bool count);
   void TakeArrivals();
   std::optional<SourceItem> NextItem();
-  std::optional<SourceItem> NextReread();
   uint64_t NextOrdinal() const;
   void LookAhead(uint64_t positions);
   bool PullSample();
@@ -80,7 +78,8 @@ class TarSource final : public Source {
   bool stream_ended_ = false;         // for this epoch
   std::shared_ptr<const Entry> due_;  // drawn as position drawn_ - 1, not given yet
   std::optional<Error> first_error_;  // of the epoch
-  std::deque<std::shared_ptr<Entry>> rereads_;
+  std::vector<SourceItem> reread_;    // have come, not given yet
+  uint64_t reread_bytes_ = 0;         // counted in flight for them
   std::optional<Error> fatal_;
 };
 

@@ -1,11 +1,13 @@
 #include <string>
 #include <utility>
 
+#include <google/protobuf/util/message_differencer.h>
 #include <unistd.h>
 
 #include <echopipe/base/error.h>
 #include <echopipe/io/open_source.h>
 #include <echopipe/pipeline/graph/graph.h>
+#include <echopipe/pipeline/graph/shadow_codec.h>
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/pipeline/stages/stage.h>
 #include <echopipe/proto/pipeline.pb.h>
@@ -30,26 +32,60 @@ void Validate(const RuntimeOptions& options, const Rank& rank) {
   }
 }
 
+[[noreturn]] void ThrowOther(std::string what, std::string got, std::string wanted = {}) {
+  throw Error({.code = ErrorCode::kInvalidArgument,
+               .what = std::move(what),
+               .where = "checkpoint",
+               .got = std::move(got),
+               .wanted = std::move(wanted)});
+}
+
+void CheckSame(const proto::PipelineSpec& then, const proto::PipelineSpec& now) {
+  std::string differences;
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.ReportDifferencesToString(&differences);
+  if (differencer.Compare(then, now)) return;
+  ThrowOther("it is of another spec", differences.substr(0, differences.find('\n')));
+}
+
 }  // namespace
 
 class Pipeline::Impl {
  public:
-  Impl(const PipelineSpec& spec, const RuntimeOptions& options, const Rank& rank)
-      : storage_(options.storage ? options.storage : MakeLocalStorage(options.reads_in_flight)),
+  /// Goes on from a state of the data with this fingerprint, if there is one.
+  struct Start {
+    internal::ShadowState state;
+    uint64_t data_fingerprint = 0;
+  };
+
+  Impl(const PipelineSpec& spec, const RuntimeOptions& options, const Rank& rank,
+       const std::optional<Start>& start)
+      : spec_(spec),
+        rank_(rank),
+        storage_(options.storage ? options.storage : MakeLocalStorage(options.reads_in_flight)),
         bytes_before_(storage_->Stats().bytes_read),
-        graph_(spec, options, options.clock ? options.clock : MakeSteadyClock(),
-               [&](BufferPool& pool, std::function<void()> wake) {
-                 SourceOptions source{.seed = spec.message().seed(),
-                                      .shard = {rank.rank, rank.world},
-                                      .wake = std::move(wake),
-                                      .log = options.log};
-                 source.limits.reads_in_flight = options.reads_in_flight;
-                 if (options.memory_cap > 0) {
-                   source.limits.bytes_in_flight =
-                       std::min(source.limits.bytes_in_flight, options.memory_cap / 4 + 1);
-                 }
-                 return OpenSource(spec.message().source(0), storage_, pool, std::move(source));
-               }) {}
+        graph_(
+            spec, options, options.clock ? options.clock : MakeSteadyClock(),
+            [&](BufferPool& pool, std::function<void()> wake) {
+              SourceOptions source{.seed = spec.message().seed(),
+                                   .shard = {rank.rank, rank.world},
+                                   .wake = std::move(wake),
+                                   .log = options.log};
+              if (start) source.start = start->state.source;
+              source.limits.reads_in_flight = options.reads_in_flight;
+              if (options.memory_cap > 0) {
+                source.limits.bytes_in_flight =
+                    std::min(source.limits.bytes_in_flight, options.memory_cap / 4 + 1);
+              }
+              std::unique_ptr<Source> opened =
+                  OpenSource(spec.message().source(0), storage_, pool, std::move(source));
+              if (start && opened->fingerprint() != start->data_fingerprint) {
+                ThrowOther("other records are there than when it was made",
+                           spec.message().source(0).uri(0));
+              }
+              return opened;
+            },
+            start ? &start->state : nullptr) {}
 
   bool is_forked() const { return getpid() != pid_; }
   internal::Graph& graph() const {
@@ -60,10 +96,21 @@ class Pipeline::Impl {
     }
     return const_cast<internal::Graph&>(graph_);
   }
+  PipelineCheckpoint Checkpoint() const {
+    proto::Checkpoint message;
+    *message.mutable_spec() = spec_.message();
+    message.set_rank(rank_.rank);
+    message.set_world(rank_.world);
+    message.set_data_fingerprint(graph().source().fingerprint());
+    internal::Encode(graph().State(), &message);
+    return PipelineCheckpoint(message);
+  }
   uint64_t bytes_read() const { return storage_->Stats().bytes_read - bytes_before_; }
 
  private:
   pid_t pid_ = getpid();
+  PipelineSpec spec_;
+  Rank rank_;
   std::shared_ptr<Storage> storage_;
   uint64_t bytes_before_;
   internal::Graph graph_;
@@ -80,12 +127,34 @@ std::unique_ptr<Pipeline> Pipeline::Open(const PipelineSpec& spec, const Runtime
                                          Rank rank) {
   Validate(options, rank);
   spec.Validate();
-  return std::unique_ptr<Pipeline>(new Pipeline(std::make_unique<Impl>(spec, options, rank)));
+  return std::unique_ptr<Pipeline>(
+      new Pipeline(std::make_unique<Impl>(spec, options, rank, std::nullopt)));
+}
+
+std::unique_ptr<Pipeline> Pipeline::Restore(const PipelineSpec& spec,
+                                            const PipelineCheckpoint& checkpoint,
+                                            const RuntimeOptions& options, Rank rank) {
+  Validate(options, rank);
+  const proto::Checkpoint& message = checkpoint.message();
+  CheckSame(message.spec(), spec.message());
+  if (message.rank() != rank.rank || message.world() != rank.world) {
+    const auto name = [](uint64_t number, uint64_t world) {
+      return "rank " + std::to_string(number) + " of " + std::to_string(world);
+    };
+    ThrowOther("it is another rank's", name(rank.rank, rank.world),
+               name(message.rank(), message.world()));
+  }
+  const Impl::Start start{internal::Decode(message, internal::MakePlan(spec)),
+                          message.data_fingerprint()};
+  return std::unique_ptr<Pipeline>(
+      new Pipeline(std::make_unique<Impl>(spec, options, rank, start)));
 }
 
 std::optional<Batch> Pipeline::Next() { return impl_->graph().Take(); }
 
 void Pipeline::Stop() { impl_->graph().Stop(); }
+
+PipelineCheckpoint Pipeline::Checkpoint() const { return impl_->Checkpoint(); }
 
 PipelineStats Pipeline::Stats() const {
   PipelineStats stats = impl_->graph().Stats();

@@ -7,6 +7,7 @@
 
 #include <echopipe/base/export.h>
 #include <echopipe/pipeline/batch.h>
+#include <echopipe/pipeline/checkpoint.h>
 #include <echopipe/pipeline/options.h>
 #include <echopipe/pipeline/spec.h>
 #include <echopipe/pipeline/stats.h>
@@ -32,6 +33,13 @@ class ECHOPIPE_EXPORT Pipeline {
   /// what listing the source throws.
   static std::unique_ptr<Pipeline> Open(const PipelineSpec& spec,
                                         const RuntimeOptions& options = {}, Rank rank = {});
+  /// Goes on behind the checkpoint's last step: the batches are those that the pipeline it was
+  /// taken of gives (or would have given), with their steps, on any number of threads. Reads what
+  /// its echo points held again, each record once. Throws what Open() throws; kInvalidArgument
+  /// that names the difference for another spec, rank or listing of the data.
+  static std::unique_ptr<Pipeline> Restore(const PipelineSpec& spec,
+                                           const PipelineCheckpoint& checkpoint,
+                                           const RuntimeOptions& options = {}, Rank rank = {});
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -42,6 +50,9 @@ class ECHOPIPE_EXPORT Pipeline {
   /// Ends the pipeline: callers waiting in Next(), and later ones, get a kStopped error.
   void Stop();
   PipelineStats Stats() const;
+  /// Where the pipeline stands behind the batches that Next() has given; it goes on meanwhile.
+  /// After Stop() too. Throws once a failure of the pipeline's has changed what Next() gives.
+  PipelineCheckpoint Checkpoint() const;
 
   /// Over the batches that Next() gives; one pass.
   class Iterator {

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include <echopipe/base/random.h>
 #include <echopipe/io/formats/class_names.h>
 #include <echopipe/io/formats/image_folder.h>
 
@@ -55,6 +56,19 @@ std::string FolderListing::Key(uint64_t i) const {
 std::string FolderListing::Path(uint64_t i) const { return WithSlash(Root(i)) + Key(i); }
 
 std::optional<int64_t> FolderListing::Label(uint64_t i) const { return GroupOf(i).label; }
+
+uint64_t FolderListing::Fingerprint() const {
+  static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+  uint64_t hash = HashBytes(names_);
+  hash = HashBytes(
+      {reinterpret_cast<const char*>(begins_.data()), begins_.size() * sizeof(begins_[0])}, hash);
+  for (const Group& group : groups_) {
+    hash = HashBytes(group.folder, hash);
+    hash =
+        HashToKey(std::array{hash, group.first, group.label ? uint64_t(*group.label) + 1 : 0}).low;
+  }
+  return hash;
+}
 
 /// Fills a listing, root by root.
 class FolderLister {

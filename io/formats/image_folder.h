@@ -38,6 +38,8 @@ class FolderListing {
   /// The root that it is in, as it was given.
   const std::string& Root(uint64_t i) const { return roots_[GroupOf(i).root]; }
   std::optional<int64_t> Label(uint64_t i) const;
+  /// A hash of the keys and labels, in order; where the roots are does not enter.
+  uint64_t Fingerprint() const;
 
  private:
   friend class FolderLister;

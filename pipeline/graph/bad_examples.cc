@@ -2,6 +2,7 @@
 #include <utility>
 
 #include <echopipe/base/error.h>
+#include <echopipe/base/random.h>
 #include <echopipe/pipeline/graph/bad_examples.h>
 
 namespace echopipe::internal {
@@ -12,36 +13,48 @@ constexpr uint64_t kFewestRecords = 1000;
 
 }  // namespace
 
-BadExamples::BadExamples(const proto::BadExamples& policy, Log log)
-    : policy_(policy), log_(std::move(log)) {}
-
-void BadExamples::CountRecord(const Identity& identity) {
-  if (std::ranges::all_of(identity.uses(), [](uint32_t use) { return use == 0; })) ++records_;
+void BadTally::CountRecord(const Identity& identity) {
+  if (std::ranges::all_of(identity.uses(), [](uint32_t use) { return use == 0; })) ++records;
 }
 
+bool BadTally::Add(const BadExample& example) {
+  return bad.insert(HashBytes(example.key, HashBytes(example.uri))).second;
+}
+
+Error NamedError(const BadExample& bad) {
+  const bool key_in_uri = bad.uri.ends_with(bad.key);
+  return bad.error.Within(bad.stage).Within(key_in_uri ? bad.uri : bad.uri + ": " + bad.key);
+}
+
+BadExamples::BadExamples(const proto::BadExamples& policy, BadTally tally, Log log)
+    : policy_(policy), log_(std::move(log)), tally_(std::move(tally)), count_(tally_.bad.size()) {}
+
+void BadExamples::CountRecord(const Identity& identity) { tally_.CountRecord(identity); }
+
 void BadExamples::Add(const BadExample& bad) {
-  if (!seen_.insert(std::hash<std::string>()(bad.uri + '\0' + bad.key)).second) return;
+  if (!tally_.Add(bad)) return;
   {
     MutexLock lock(mutex_);
     ++count_;
     if (named_.size() < kNamed) named_.push_back(bad);
   }
-  const uint64_t count = seen_.size();
+  const uint64_t count = tally_.bad.size();
   // Storage's own errors name the file already.
   const std::string name = bad.uri.ends_with(bad.key) ? bad.uri : bad.uri + ": " + bad.key;
   const std::string what = bad.error.what();
   if (log_) log_("skipped " + (what.starts_with(bad.uri) ? what : name + ": " + what));
   const auto fail = [&](const std::string& wanted) {
-    throw Error({.code = ErrorCode::kLimitExceeded,
-                 .what = std::string("too many bad examples, the last: ") + bad.error.what(),
-                 .where = "bad_examples: " + name,
-                 .got = std::to_string(count) + " in " + std::to_string(records_) + " records",
-                 .wanted = wanted});
+    throw Error(
+        {.code = ErrorCode::kLimitExceeded,
+         .what = std::string("too many bad examples, the last: ") + bad.error.what(),
+         .where = "bad_examples: " + name,
+         .got = std::to_string(count) + " in " + std::to_string(tally_.records) + " records",
+         .wanted = wanted});
   };
   if (policy_.has_max_count() && count > policy_.max_count()) {
     fail("at most " + std::to_string(policy_.max_count()));
   }
-  const auto records = static_cast<double>(std::max(records_, kFewestRecords));
+  const auto records = static_cast<double>(std::max(tally_.records, kFewestRecords));
   if (policy_.has_max_fraction() && static_cast<double>(count) > policy_.max_fraction() * records) {
     fail("at most a fraction of " + std::to_string(policy_.max_fraction()));
   }

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include <echopipe/base/mutex.h>
@@ -14,6 +14,27 @@
 #include <echopipe/proto/pipeline.pb.h>
 
 namespace echopipe::internal {
+
+/// Counts records and the bad ones among them, each once however often it comes.
+struct BadTally {
+  uint64_t records = 0;
+  std::set<uint64_t> bad = {};  ///< hashes of uri and key
+
+  /// Another place of the stream; fresh ones count as records.
+  void CountRecord(const Identity& identity);
+  /// True if it has not come before.
+  bool Add(const BadExample& example);
+};
+
+/// The places of an epoch that have come to the batch stage.
+struct EpochTally {
+  uint64_t examples = 0;
+  uint64_t bad = 0;
+  uint64_t filtered_out = 0;
+};
+
+/// The error of a bad example, with its name.
+Error NamedError(const BadExample& bad);
 
 /// Names and counts the bad examples, each record once however often it comes, and says when there
 /// are too many.
@@ -24,7 +45,8 @@ class BadExamples {
  public:
   using Log = std::function<void(std::string_view)>;
 
-  BadExamples(const proto::BadExamples& policy, Log log);
+  /// Goes on from `tally`.
+  BadExamples(const proto::BadExamples& policy, BadTally tally, Log log);
 
   /// Another place of the stream has come; fresh ones count as records.
   void CountRecord(const Identity& identity);
@@ -40,8 +62,7 @@ class BadExamples {
 
   proto::BadExamples policy_;
   Log log_;
-  uint64_t records_ = 0;
-  std::unordered_set<uint64_t> seen_;  // hashes of uri and key
+  BadTally tally_;
   mutable Mutex mutex_;
   uint64_t count_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
   std::vector<BadExample> named_ ECHOPIPE_GUARDED_BY(mutex_);

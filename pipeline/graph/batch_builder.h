@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <echopipe/base/buffer.h>
@@ -43,6 +44,17 @@ class BatchBuilder {
   void set_ends_epoch() { ends_epoch_ = true; }
   /// Its number among the batches, given when it is sealed.
   uint64_t sequence() const { return sequence_; }
+  /// The places of the stream that its examples came from, as the shadow's log tells them.
+  struct Places {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+  };
+  const Places& places() const { return places_; }
+  void set_begin(uint64_t place) { places_.begin = place; }
+  void set_end(uint64_t place) { places_.end = place; }
+  /// Where a batch that is made again goes.
+  const std::shared_ptr<const Destination>& destination() const { return destination_; }
+  void set_destination(std::shared_ptr<const Destination> to) { destination_ = std::move(to); }
 
  private:
   struct Stacked {
@@ -60,6 +72,8 @@ class BatchBuilder {
   std::vector<Stacked> stacked_;
   size_t size_ = 0;
   uint64_t sequence_ = 0;
+  Places places_;
+  std::shared_ptr<const Destination> destination_;
   bool ends_epoch_ = false;
   std::atomic<size_t> open_{1};  // fills not done, and the seal
 };

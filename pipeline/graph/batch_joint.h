@@ -3,11 +3,15 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include <echopipe/pipeline/graph/bad_examples.h>
 #include <echopipe/pipeline/graph/batch_builder.h>
 #include <echopipe/pipeline/graph/joint.h>
+#include <echopipe/pipeline/graph/shadow_log.h>
 #include <echopipe/proto/pipeline.pb.h>
 
 namespace echopipe::internal {
@@ -24,7 +28,8 @@ class BatchJoint final : public Joint {
   struct Options {
     proto::Batch batch;
     uint64_t steps_per_epoch = 0;
-    bool may_skip = false;  ///< tombstones may come
+    bool may_skip = false;        ///< tombstones may come
+    uint64_t batches_before = 0;  ///< made before the start, by another process
 
     bool across_epochs() const { return batch.across_epochs() || steps_per_epoch > 0; }
     bool drop() const { return batch.remainder() == proto::Batch::DROP; }
@@ -36,7 +41,7 @@ class BatchJoint final : public Joint {
   /// `begun` is called for each batch that has got its memory and may throw (a memory cap).
   BatchJoint(Options options, uint64_t window, const WritingStage* writer, BufferPool& pool,
              BatchBuilder::Allocator allocator, BadExamples* bad_examples,
-             std::function<void()> begun);
+             std::function<void()> begun, ShadowLogs& logs);
 
   void Receive(Message message, Outbox& outbox) override;
 
@@ -47,8 +52,9 @@ class BatchJoint final : public Joint {
   void EndEpoch(Outbox& outbox);
   void End(std::shared_ptr<const Error> error, Outbox& outbox);
   void SendHeld(Outbox& outbox);
-  void SendOrDropPartial(Outbox& outbox);
-  void SendBatch(std::shared_ptr<BatchBuilder> builder, Outbox& outbox);
+  void SendOrDropPartial(Outbox& outbox, bool by_failure = false);
+  void SendBatch(std::shared_ptr<BatchBuilder> builder, Outbox& outbox, bool by_failure = false);
+  void ReceiveReread(std::shared_ptr<Item> item, Outbox& outbox);
 
   Options options_;
   SequenceRing ring_;
@@ -57,9 +63,18 @@ class BatchJoint final : public Joint {
   BatchBuilder::Allocator allocator_;
   BadExamples* bad_examples_;
   std::function<void()> begun_;
+  ShadowLogs& logs_;
   std::shared_ptr<BatchBuilder> partial_;
   std::shared_ptr<BatchBuilder> held_;  // full
-  uint64_t batches_ = 0;
+  uint64_t places_ = 0;                 // of the edge in front, so far
+  uint64_t sent_ = 0;                   // batches
+  uint64_t batches_ = 0;                // in the whole run
+  /// A resident batch of a later echo point on its way to be made again.
+  struct Remade {
+    std::vector<std::shared_ptr<Item>> items;  // by member; null if still to come
+    size_t came = 0;
+  };
+  std::map<std::pair<size_t, EchoOrder::Slot>, Remade> remade_;
   std::deque<uint64_t> sizes_;  // of the batches whose credit has not come
   bool ended_ = false;
 };

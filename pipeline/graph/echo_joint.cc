@@ -4,8 +4,9 @@
 
 namespace echopipe::internal {
 
-EchoJoint::EchoJoint(const EchoPoint& point, Windows windows, const Clock& clock,
-                     const Timer& stalls, std::function<void(const EchoJoint&)> admit)
+EchoJoint::EchoJoint(const EchoPoint& point, Position position, std::optional<Start> start,
+                     Windows windows, const Clock& clock, const Timer& stalls,
+                     std::function<void(const EchoJoint&)> admit)
     : point_(point),
       upstream_full_(windows.upstream_full),
       downstream_idle_(windows.downstream_idle),
@@ -13,7 +14,12 @@ EchoJoint::EchoJoint(const EchoPoint& point, Windows windows, const Clock& clock
       window_(windows.downstream),
       clock_(clock),
       admit_(std::move(admit)),
-      buffer_(point.options),
+      index_(position.index),
+      gaps_(position.gaps),
+      echo_(start ? EpochEcho<Item>(point, start->state, std::move(start->residents))
+                  : EpochEcho<Item>(point)),
+      admitted_before_(echo_.order().admitted()),
+      draws_before_(echo_.order().draws()),
       opened_(clock.Now()),
       starved_(stalls) {
   starved_.Set(true, opened_);
@@ -22,6 +28,8 @@ EchoJoint::EchoJoint(const EchoPoint& point, Windows windows, const Clock& clock
 void EchoJoint::Receive(Message message, Outbox& outbox) {
   if (message.kind == Message::Kind::kCredit) {
     window_.Returned(message.credit);
+  } else if (message.item && message.item->destination) {
+    ReceiveReread(std::move(message.item), outbox);
   } else {
     ring_.Put(std::move(message));
   }
@@ -32,58 +40,82 @@ void EchoJoint::Receive(Message message, Outbox& outbox) {
 }
 
 void EchoJoint::Advance(Outbox& outbox) {
-  while (!ended_) {
-    if (buffer_.HasRoom()) {
-      if (ring_.Front() == nullptr) return;
-      Message message = ring_.Pop();
-      if (message.kind == Message::Kind::kItem) {
-        Admit(std::move(message.item), outbox);
-      } else {
-        upstream_ended_ = true;
-        upstream_error_ = std::move(message.error);
-        buffer_.Close();
+  while (!ended_ && !late_) {
+    switch (echo_.next()) {
+      case EpochEcho<Item>::Step::kAdmit: {
+        if (ring_.Front() == nullptr) return;
+        Message message = ring_.Pop();
+        if (message.kind == Message::Kind::kItem) {
+          Admit(std::move(message.item), outbox);
+        } else {
+          EndUpstream(std::move(message.error));
+        }
+        break;
       }
-    } else if (!buffer_.order().empty()) {
-      if (window_.credits() == 0) return;
-      Draw(outbox);
-    } else if (upstream_ended_) {
-      ended_ = true;
-      outbox.Send(Message::End(upstream_error_));
-    } else {
-      buffer_.Reopen();
+      case EpochEcho<Item>::Step::kDraw: {
+        if (window_.credits() == 0) return;
+        EpochEcho<Item>::Drawn drawn = echo_.Draw();
+        if (drawn.use.item) {
+          Send(std::move(drawn), outbox);
+        } else {
+          late_ = std::move(drawn);
+        }
+        break;
+      }
+      case EpochEcho<Item>::Step::kEnd:
+        ended_ = true;
+        outbox.Send(Message::End(upstream_error_));
     }
   }
 }
 
 void EchoJoint::Admit(std::shared_ptr<Item> item, Outbox& outbox) {
+  if (gaps_ != nullptr && !item->example) gaps_->Add({.place = places_, .bad = item->bad});
+  ++places_;
   const bool ends_epoch = item->ends_epoch;
-  buffer_.Offer(std::move(item));
+  echo_.Admit(std::move(item), ends_epoch);
   outbox.Consumed(1);
-  admitted_ = buffer_.order().admitted();
-  residents_ = buffer_.order().residents();
-  if (ends_epoch) {
-    epoch_borders_.push_back(point_.options.factor.Uses(buffer_.order().admitted()));
-    if (point_.drain_each_epoch) buffer_.Close();
-  }
+  admitted_ = echo_.order().admitted() - admitted_before_;
+  residents_ = echo_.order().residents();
   admit_(*this);
 }
 
-void EchoJoint::Draw(Outbox& outbox) {
-  Use<Item> use = *buffer_.Draw();
-  auto item = std::make_shared<Item>(*use.item);
-  item->identity.use[item->identity.echo_points++] = use.use;
-  item->age = use.age;
-  item->stream_epoch = stream_epoch_;
-  item->ends_epoch = !epoch_borders_.empty() && use.draw + 1 == epoch_borders_.front();
-  if (item->ends_epoch) {
-    ++stream_epoch_;
-    epoch_borders_.pop_front();
-  }
-  draws_ = buffer_.order().draws();
-  residents_ = buffer_.order().residents();
-  exceptions_ = buffer_.order().exceptions();
+void EchoJoint::EndUpstream(std::shared_ptr<const Error> error) {
+  if (gaps_ != nullptr && error) gaps_->Add({.place = places_, .failure = true});
+  upstream_ended_ = true;
+  upstream_error_ = std::move(error);
+  echo_.EndUpstream();
+}
+
+void EchoJoint::Send(EpochEcho<Item>::Drawn drawn, Outbox& outbox) {
+  auto item = std::make_shared<Item>(*drawn.use.item);
+  item->identity.use[item->identity.echo_points++] = drawn.use.use;
+  item->age = drawn.use.age;
+  item->stream_epoch = drawn.stream_epoch;
+  item->ends_epoch = drawn.ends_epoch;
+  draws_ = echo_.order().draws() - draws_before_;
+  residents_ = echo_.order().residents();
+  exceptions_ = echo_.order().exceptions();
   window_.Sent();
   outbox.Send(Message::Of(std::move(item)));
+}
+
+// It stays here, or goes on to where it is awaited, with the use that it had here.
+void EchoJoint::ReceiveReread(std::shared_ptr<Item> item, Outbox& outbox) {
+  const std::shared_ptr<const Destination> to = item->destination;
+  const bool of_batches = gaps_ == nullptr;
+  if (to->echo != index_ || (to->batch != nullptr) != of_batches) {
+    item->identity.use[item->identity.echo_points++] =
+        of_batches ? to->batch->uses[index_] : to->item->identity.use[index_];
+    if (!of_batches) item->age = to->item->ages[index_];
+    outbox.SendAs(0, Message::Of(std::move(item)));
+    return;
+  }
+  item->destination = nullptr;
+  if (!late_ || late_->use.slot != to->slot) return echo_.Put(to->slot, std::move(item));
+  late_->use.item = item;
+  if (!late_->use.last) echo_.Put(to->slot, std::move(item));
+  Send(*std::exchange(late_, std::nullopt), outbox);
 }
 
 EchoPointStats EchoJoint::Stats(Clock::Time now) const {

@@ -1,14 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include <echopipe/base/clock.h>
-#include <echopipe/echo/echo_buffer.h>
+#include <echopipe/pipeline/graph/epoch_echo.h>
 #include <echopipe/pipeline/graph/joint.h>
 #include <echopipe/pipeline/graph/plan.h>
+#include <echopipe/pipeline/graph/shadow_log.h>
 
 namespace echopipe::internal {
 
@@ -30,10 +32,21 @@ class EchoJoint final : public Joint {
     uint64_t downstream_idle = 0;
   };
 
+  /// Where it is among the echo points of examples, or of batches.
+  struct Position {
+    size_t index = 0;
+    Log<ShadowLogs::Gap>* gaps = nullptr;  ///< of the edge in front; null for an echo of batches
+  };
+  /// What it goes on from: residents in the order of the state, null where they come later.
+  struct Start {
+    EpochEchoState state;
+    std::vector<std::shared_ptr<const Item>> residents = {};
+  };
+
   /// `admit` is called for each item admitted and may throw (a memory cap). `stalls` holds while
   /// the consumer waits.
-  EchoJoint(const EchoPoint& point, Windows windows, const Clock& clock, const Timer& stalls,
-            std::function<void(const EchoJoint&)> admit);
+  EchoJoint(const EchoPoint& point, Position position, std::optional<Start> start, Windows windows,
+            const Clock& clock, const Timer& stalls, std::function<void(const EchoJoint&)> admit);
 
   void Receive(Message message, Outbox& outbox) override;
 
@@ -47,7 +60,9 @@ class EchoJoint final : public Joint {
  private:
   void Advance(Outbox& outbox);
   void Admit(std::shared_ptr<Item> item, Outbox& outbox);
-  void Draw(Outbox& outbox);
+  void EndUpstream(std::shared_ptr<const Error> error);
+  void Send(EpochEcho<Item>::Drawn drawn, Outbox& outbox);
+  void ReceiveReread(std::shared_ptr<Item> item, Outbox& outbox);
 
   EchoPoint point_;
   uint64_t upstream_full_;
@@ -56,9 +71,13 @@ class EchoJoint final : public Joint {
   Window window_;
   const Clock& clock_;
   std::function<void(const EchoJoint&)> admit_;
-  EchoBuffer<Item> buffer_;
-  std::deque<uint64_t> epoch_borders_;  // draws after which an epoch ends
-  uint64_t stream_epoch_ = 0;
+  size_t index_;
+  Log<ShadowLogs::Gap>* gaps_;
+  EpochEcho<Item> echo_;
+  uint64_t admitted_before_;  // the start
+  uint64_t draws_before_;
+  uint64_t places_ = 0;                         // of the edge, so far
+  std::optional<EpochEcho<Item>::Drawn> late_;  // drawn, but still to be read again
   bool upstream_ended_ = false;
   std::shared_ptr<const Error> upstream_error_;
   bool ended_ = false;

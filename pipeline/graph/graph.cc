@@ -8,6 +8,7 @@
 #include <echopipe/base/error.h>
 #include <echopipe/pipeline/graph/cpus.h>
 #include <echopipe/pipeline/graph/graph.h>
+#include <echopipe/pipeline/graph/reread.h>
 #include <echopipe/pipeline/graph/verdict.h>
 
 namespace echopipe::internal {
@@ -47,6 +48,26 @@ unsigned ReservedSlots() {
                                                                                               : 0;
 }
 
+// Tombstones are there at once, the rest is read again.
+EchoJoint::Start StartOf(const ShadowState::EchoPoint<ShadowItem>& echo) {
+  EchoJoint::Start start{.state = echo.state};
+  for (const std::shared_ptr<const ShadowItem>& resident : echo.residents) {
+    std::shared_ptr<Item> item;
+    if (resident->tombstone) {
+      item = std::make_shared<Item>();
+      item->identity = resident->identity;
+      item->bad = resident->bad;
+    }
+    start.residents.push_back(std::move(item));
+  }
+  return start;
+}
+
+EchoJoint::Start StartOf(const ShadowState::EchoPoint<ShadowBatch>& echo) {
+  return {.state = echo.state,
+          .residents = std::vector<std::shared_ptr<const Item>>(echo.residents.size())};
+}
+
 bool FailsOnBad(const proto::PipelineSpec& spec) {
   return spec.bad_examples().policy() == proto::BadExamples::FAIL;
 }
@@ -54,14 +75,14 @@ bool FailsOnBad(const proto::PipelineSpec& spec) {
 }  // namespace
 
 Graph::Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::shared_ptr<Clock> clock,
-             const OpenSource& open_source)
+             const OpenSource& open_source, const ShadowState* start)
     : spec_(spec.message()),
       options_(options),
       clock_(std::move(clock)),
       worker_limit_(tbb::global_control::max_allowed_parallelism, WorkerLimit(options)),
       threads_(ThreadsFor(options)),
       opened_(clock_->Now()),
-      bad_examples_(spec_.bad_examples(), options.log),
+      bad_examples_(spec_.bad_examples(), start ? start->bad : BadTally(), options.log),
       arena_(threads_, ReservedSlots()) {
   // The graph works in the arena it is made in. Several threads may wait for it at once.
   arena_.execute([&] {
@@ -69,7 +90,7 @@ Graph::Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::share
         tbb::task_group_context::isolated,
         tbb::task_group_context::default_traits | tbb::task_group_context::concurrent_wait);
     graph_.emplace(*context_);
-    Build(MakePlan(spec), open_source);
+    Build(MakePlan(spec), open_source, start);
   });
   Post(*source_node_, Message());
 }
@@ -82,11 +103,13 @@ Graph::~Graph() {
   Drive();
 }
 
-void Graph::Build(Plan plan, const OpenSource& open_source) {
+void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* start) {
   const uint64_t slack = kItemsPerThread * static_cast<uint64_t>(threads_);
   const auto prefetch = static_cast<uint64_t>(options_.prefetch);
-  const BatchJoint::Options batch_options{
-      .batch = plan.batch, .steps_per_epoch = spec_.steps_per_epoch(), .may_skip = plan.may_skip};
+  const BatchJoint::Options batch_options{.batch = plan.batch,
+                                          .steps_per_epoch = spec_.steps_per_epoch(),
+                                          .may_skip = plan.may_skip,
+                                          .batches_before = start ? start->batches : 0};
   // The consumer returns the credits of the last echo point: two batches and more.
   const uint64_t batches_ahead = prefetch + (batch_options.holds_batches() ? 1 : 0);
   std::vector<uint64_t> windows(plan.segments.size(), slack);
@@ -106,20 +129,27 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
                                                    .fail_on_bad = FailsOnBad(spec_)},
                                   pool_, *clock_));
   }
-  outlet_ = std::make_unique<Outlet>(windows.back(), *clock_);
+  outlet_ = std::make_unique<Outlet>(windows.back(), start ? start->steps : 0, *clock_);
+  logs_.emplace(plan.echoes.size() + 1);
 
-  auto source = std::make_unique<SourceJoint>(open_source(pool_,
-                                                          [this] {
-                                                            if (!wake_posted_.exchange(true)) {
-                                                              Post(*source_node_, Message());
-                                                            }
-                                                          }),
-                                              windows.front(), FailsOnBad(spec_), *clock_);
+  auto source =
+      std::make_unique<SourceJoint>(open_source(pool_,
+                                                [this] {
+                                                  if (!wake_posted_.exchange(true)) {
+                                                    Post(*source_node_, Message());
+                                                  }
+                                                }),
+                                    windows.front(), FailsOnBad(spec_), *clock_, logs_->records,
+                                    start ? RereadsFor(plan, *start) : std::vector<Reread>());
   source_ = source.get();
+  shadow_ = std::make_unique<Shadow>(plan, start, *logs_, source_->source());
   source_node_ = &AddJoint(std::move(source), 0);
   JointNode* last = source_node_;
-  const auto add_echo = [&](const EchoPoint& point, EchoJoint::Windows around) -> JointNode& {
-    auto joint = std::make_unique<EchoJoint>(point, around, *clock_, outlet_->stalls(),
+  const auto add_echo = [&](const EchoPoint& point, EchoJoint::Position position,
+                            std::optional<EchoJoint::Start> from,
+                            EchoJoint::Windows around) -> JointNode& {
+    auto joint = std::make_unique<EchoJoint>(point, position, std::move(from), around, *clock_,
+                                             outlet_->stalls(),
                                              [this](const EchoJoint& echo) { CheckMemory(echo); });
     echoes_.push_back(joint.get());
     return AddJoint(std::move(joint), around.upstream_full);
@@ -129,15 +159,18 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
     if (i + 1 == plan.echoes.size()) {
       idle += plan.batch.size() - 1 + (batch_options.holds_batches() ? plan.batch.size() : 0);
     }
-    JointNode& echo = add_echo(plan.echoes[i], {windows[i], windows[i + 1], windows[i], idle});
+    JointNode& echo = add_echo(plan.echoes[i], {.index = i, .gaps = &logs_->gaps[i]},
+                               start ? std::optional(StartOf(start->echoes[i])) : std::nullopt,
+                               {windows[i], windows[i + 1], windows[i], idle});
     Connect(*last, segments_[i].get(), echo);
     last = &echo;
   }
 
-  JointNode& batch = AddJoint(
-      std::make_unique<BatchJoint>(batch_options, windows.back(), segments_.back()->writer(), pool_,
-                                   options_.allocator, &bad_examples_, [this] { CheckMemory(); }),
-      windows.back());
+  JointNode& batch =
+      AddJoint(std::make_unique<BatchJoint>(
+                   batch_options, windows.back(), segments_.back()->writer(), pool_,
+                   options_.allocator, &bad_examples_, [this] { CheckMemory(); }, *logs_),
+               windows.back());
   Connect(*last, segments_.back().get(), batch);
   fill_node_ = std::make_unique<FillNode>(
       *graph_, static_cast<size_t>(threads_),
@@ -149,8 +182,11 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
   last = &batch;
   tbb::flow::sender<Message>* end = &tbb::flow::output_port<0>(*fill_node_);
   uint64_t upstream = windows.back();  // batches of one example each
-  for (const EchoPoint& point : plan.batch_echoes) {
-    JointNode& echo = add_echo(point, {upstream, prefetch, 1, 0});
+  for (size_t i = 0; i < plan.batch_echoes.size(); ++i) {
+    JointNode& echo =
+        add_echo(plan.batch_echoes[i], {.index = i},
+                 start ? std::optional(StartOf(start->batch_echoes[i])) : std::nullopt,
+                 {upstream, prefetch, 1, 0});
     tbb::flow::make_edge(*end, echo);
     tbb::flow::make_edge(tbb::flow::output_port<1>(echo), *last);
     last = &echo;
@@ -169,6 +205,10 @@ Graph::JointNode& Graph::AddJoint(std::unique_ptr<Joint> joint, uint64_t upstrea
     progress_.fetch_add(1, std::memory_order_relaxed);
     if (is_source) wake_posted_.store(false);
     try {
+      const Item* item = message.item.get();
+      if (item != nullptr && item->destination && item->bad && FailsOnBad(spec_)) {
+        throw NamedError(*item->bad);
+      }
       joint->Receive(message, *outbox);
     } catch (const Error& error) {
       outlet_->Fail(error);
@@ -226,19 +266,25 @@ void Graph::Fill(const Message& message, FillNode::output_ports_type& ports) {
   item->stream_epoch = builder->epoch();
   item->ends_epoch = builder->ends_epoch();
   item->batch = builder->Finish();
+  item->destination = builder->destination();
   Message whole = Message::Of(std::move(item));
   whole.sequence = builder->sequence();
   std::get<0>(ports).try_put(whole);
 }
 
 // From outside the arena: oneTBB wakes a worker for what is enqueued, even where it has none.
-void Graph::Post(JointNode& node, Message message) {
+template <class Body>
+void Graph::Enqueue(Body body) {
   if (stopped_.load()) return;
   graph_->reserve_wait();
-  arena_.enqueue([this, &node, message = std::move(message)] {
-    node.try_put(message);
+  arena_.enqueue([this, body = std::move(body)] {
+    body();
     graph_->release_wait();
   });
+}
+
+void Graph::Post(JointNode& node, Message message) {
+  Enqueue([&node, message = std::move(message)] { node.try_put(message); });
 }
 
 std::optional<Batch> Graph::Take() {
@@ -249,7 +295,10 @@ std::optional<Batch> Graph::Take() {
     if (stuck) Drive();
     return progress_.load() != std::exchange(seen, progress_.load()) && stuck;
   });
-  if (batch) Post(*last_joint_node_, Message::Credit(1));
+  if (batch) {
+    Post(*last_joint_node_, Message::Credit(1));
+    Enqueue([this] { shadow_->FollowIfFree(outlet_->steps()); });
+  }
   return batch;
 }
 

@@ -20,6 +20,7 @@
 #include <echopipe/pipeline/graph/outlet.h>
 #include <echopipe/pipeline/graph/plan.h>
 #include <echopipe/pipeline/graph/segment.h>
+#include <echopipe/pipeline/graph/shadow.h>
 #include <echopipe/pipeline/graph/source_joint.h>
 #include <echopipe/pipeline/options.h>
 #include <echopipe/proto/pipeline.pb.h>
@@ -40,8 +41,9 @@ class Graph {
   using OpenSource =
       std::function<std::unique_ptr<Source>(BufferPool&, std::function<void()> wake)>;
 
+  /// Begins at `start`, if it is not null. Throws kInvalidArgument if that is impossible.
   Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::shared_ptr<Clock> clock,
-        const OpenSource& open_source);
+        const OpenSource& open_source, const ShadowState* start = nullptr);
   /// Takes as long as the longest running body and the cancelling of the reads.
   ~Graph();
   Graph(const Graph&) = delete;
@@ -49,6 +51,9 @@ class Graph {
 
   std::optional<Batch> Take();
   void Stop();
+  /// Where the pipeline stands behind the batches that Take() has given.
+  ShadowState State() const { return shadow_->StateAfter(outlet_->steps()); }
+  const Source& source() const { return source_->source(); }
   PipelineStats Stats() const;
   int threads() const { return threads_; }
   tbb::task_arena& arena() { return arena_; }
@@ -73,10 +78,12 @@ class Graph {
     uint64_t records = 0;
   };
 
-  void Build(Plan plan, const OpenSource& open_source);
+  void Build(Plan plan, const OpenSource& open_source, const ShadowState* start);
   JointNode& AddJoint(std::unique_ptr<Joint> joint, uint64_t upstream_window);
   void Connect(JointNode& from, Segment* segment, JointNode& to);
   void Fill(const Message& message, FillNode::output_ports_type& ports);
+  template <class Body>
+  void Enqueue(Body body);
   void Post(JointNode& node, Message message);
   void CheckMemory(const EchoJoint& joint) const;
   void CheckMemory() const;
@@ -95,6 +102,8 @@ class Graph {
   std::vector<std::unique_ptr<Segment>> segments_;
   std::vector<std::unique_ptr<Joint>> joints_;
   std::unique_ptr<Outlet> outlet_;
+  std::optional<ShadowLogs> logs_;
+  std::unique_ptr<Shadow> shadow_;
   SourceJoint* source_ = nullptr;
   std::vector<EchoJoint*> echoes_;
 

@@ -11,6 +11,7 @@
 #include <echopipe/base/error.h>
 #include <echopipe/pipeline/batch.h>
 #include <echopipe/pipeline/example.h>
+#include <echopipe/pipeline/graph/shadow.h>
 #include <echopipe/pipeline/stages/stage.h>
 #include <echopipe/pipeline/stats.h>
 
@@ -18,7 +19,20 @@ namespace echopipe::internal {
 
 class BatchBuilder;
 
+/// What a record read again becomes: a resident of an echo point, or a member of a batch that is
+/// one.
+struct Destination {
+  size_t echo = 0;  ///< among the echo points of examples, or of batches
+  EchoOrder::Slot slot = 0;
+  std::shared_ptr<const ShadowItem> item;
+  std::shared_ptr<const ShadowBatch> batch = nullptr;  ///< null if the echo is of examples
+  size_t member = 0;                                   ///< of the batch
+};
+
 /// One place in the stream between two nodes: an example, a batch, or a tombstone (neither).
+///
+/// One that is made again for an echo point's buffer has a destination, and no place in the stream:
+/// it needs no credit and has no number.
 ///
 /// Owned by one node at a time until it enters an echo buffer; immutable from then on.
 struct Item {
@@ -37,6 +51,8 @@ struct Item {
   size_t slot = 0;
 
   std::shared_ptr<const Batch::Content> batch;
+
+  std::shared_ptr<const Destination> destination;
 };
 
 /// What travels between nodes.

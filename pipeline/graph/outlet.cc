@@ -21,7 +21,8 @@ uint64_t CountFresh(const Batch& batch) {
 
 }  // namespace
 
-Outlet::Outlet(uint64_t window, const Clock& clock) : clock_(clock), ring_(window) {}
+Outlet::Outlet(uint64_t window, uint64_t steps_before, const Clock& clock)
+    : steps_before_(steps_before), clock_(clock), ring_(window) {}
 
 void Outlet::Receive(Message message) {
   ring_.Put(std::move(message));
@@ -76,7 +77,7 @@ std::optional<Batch> Outlet::Take(const std::function<bool()>& help) {
 Batch Outlet::Deliver(const Message& message) {
   const Item& item = *message.item;
   const std::span<const uint32_t> uses = item.identity.uses();
-  Batch batch(item.batch, {.step = totals_.batches,
+  Batch batch(item.batch, {.step = steps_before_ + totals_.batches,
                            .end_of_epoch = item.ends_epoch,
                            .uses = std::vector<uint32_t>(uses.begin(), uses.end())});
   totals_.batches += 1;
@@ -91,6 +92,11 @@ Outlet::Totals Outlet::TotalsNow() const {
   totals.time = clock_.Now();
   totals.stall_s = Seconds(stalls_.Total(totals.time));
   return totals;
+}
+
+uint64_t Outlet::steps() const {
+  MutexLock lock(mutex_);
+  return steps_before_ + totals_.batches;
 }
 
 Outlet::Totals Outlet::totals() const {

@@ -21,8 +21,9 @@ namespace echopipe::internal {
 /// Threads  Receive() by one caller at a time; everything else from any thread.
 class Outlet {
  public:
-  /// At most `window` batches come before they are taken.
-  Outlet(uint64_t window, const Clock& clock);
+  /// At most `window` batches come before they are taken. `steps_before` were delivered by another
+  /// process.
+  Outlet(uint64_t window, uint64_t steps_before, const Clock& clock);
 
   /// A batch or the end, in any order.
   void Receive(Message message);
@@ -33,6 +34,8 @@ class Outlet {
   /// `help` is called now and then, without a lock; it tells whether it had anything to do.
   std::optional<Batch> Take(const std::function<bool()>& help);
 
+  /// Batches delivered in the whole run.
+  uint64_t steps() const;
   /// What has been delivered.
   struct Totals {
     uint64_t examples = 0;
@@ -54,6 +57,7 @@ class Outlet {
   Totals TotalsNow() const ECHOPIPE_REQUIRES(mutex_);
   void SetStalled(int change) ECHOPIPE_REQUIRES(mutex_);
 
+  const uint64_t steps_before_;
   const Clock& clock_;
   SequenceRing ring_;  // Receive() alone
   mutable Mutex mutex_;

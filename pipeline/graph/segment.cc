@@ -2,6 +2,7 @@
 #include <exception>
 #include <utility>
 
+#include <echopipe/pipeline/graph/bad_examples.h>
 #include <echopipe/pipeline/graph/segment.h>
 #include <echopipe/pipeline/stages/decode.h>
 
@@ -91,17 +92,15 @@ Message Segment::Process(Message message) {
     failure = Error({.code = ErrorCode::kInternal, .what = error.what()});
   }
   const Provenance& provenance = item.example->provenance();
-  const std::string uri = provenance.uri ? *provenance.uri : "";
-  if (options_.fail_on_bad) {
-    const bool key_in_uri = uri.ends_with(provenance.key);
-    const Error named =
-        failure->Within(stage).Within(key_in_uri ? uri : uri + ": " + provenance.key);
-    Message end = Message::End(std::make_shared<Error>(named));
+  const auto bad =
+      std::make_shared<BadExample>(BadExample{provenance.uri ? *provenance.uri : "", provenance.key,
+                                              std::string(stage), *std::move(failure)});
+  if (options_.fail_on_bad && !item.destination) {
+    Message end = Message::End(std::make_shared<Error>(NamedError(*bad)));
     end.sequence = message.sequence;
     return end;
   }
-  item.bad = std::make_shared<BadExample>(
-      BadExample{uri, provenance.key, std::string(stage), *std::move(failure)});
+  item.bad = bad;
   item.example = nullptr;
   return message;
 }

@@ -7,15 +7,19 @@
 #include <echopipe/base/clock.h>
 #include <echopipe/io/source.h>
 #include <echopipe/pipeline/graph/joint.h>
+#include <echopipe/pipeline/graph/reread.h>
+#include <echopipe/pipeline/graph/shadow_log.h>
 
 namespace echopipe::internal {
 
 /// The head of the graph: takes records from the source as credits allow.
 ///
-/// A bad record is a tombstone, or, if `fail_on_bad`, the end with its error.
+/// A bad record is a tombstone, or, if `fail_on_bad`, the end with its error. Records that are read
+/// again go to their destinations beside the stream.
 class SourceJoint final : public Joint {
  public:
-  SourceJoint(std::unique_ptr<Source> source, uint64_t window, bool fail_on_bad, Clock& clock);
+  SourceJoint(std::unique_ptr<Source> source, uint64_t window, bool fail_on_bad, Clock& clock,
+              Log<ShadowLogs::Record>& log, std::vector<Reread> rereads);
 
   void Receive(Message message, Outbox& outbox) override;
 
@@ -24,7 +28,7 @@ class SourceJoint final : public Joint {
   void CloseSource() { source_.reset(); }
 
   // From any thread.
-  const Source& source() const { return *source_; }
+  Source& source() const { return *source_; }
   const Window& window() const { return window_; }
   uint64_t records() const { return records_; }
   /// The time in which the source could not go on for want of credits.
@@ -32,12 +36,16 @@ class SourceJoint final : public Joint {
 
  private:
   void Pull(Outbox& outbox);
-  std::shared_ptr<Item> ItemOf(const SourceItem& from);
+  void SendNext(const SourceItem& from, Outbox& outbox);
+  void SendReread(const SourceItem& from, Outbox& outbox);
 
   std::unique_ptr<Source> source_;
   Window window_;
   bool fail_on_bad_;
   Clock& clock_;
+  Log<ShadowLogs::Record>& log_;
+  std::vector<Reread> rereads_;
+  size_t rereads_due_;
   std::vector<SourceItem> arrived_;
   bool ended_ = false;
   Counter records_;

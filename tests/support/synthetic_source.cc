@@ -7,9 +7,17 @@
 namespace echopipe::testing {
 
 SyntheticSource::SyntheticSource(Options options, BufferPool& pool, std::function<void()> wake)
-    : options_(std::move(options)), pool_(pool), wake_(std::move(wake)) {}
+    : options_(std::move(options)), pool_(pool), wake_(std::move(wake)) {
+  epoch_ = options_.start.epoch;
+  ordinal_ = options_.start.next_ordinal;
+}
 
 void SyntheticSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
+  for (size_t i = 0; i < rereads_.size(); ++i) {
+    out->push_back(MakeItem(0, rereads_[i].file));
+    out->back().reread = i;
+  }
+  rereads_.clear();
   const size_t before = out->size();
   for (; wanted > 0 && !AtEnd(); --wanted) {
     if (options_.gated) {
@@ -20,7 +28,7 @@ void SyntheticSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
       if (out->size() > before) return;
       throw Error({.code = ErrorCode::kIo, .what = "the source broke", .where = "synthetic"});
     }
-    out->push_back(MakeItem());
+    out->push_back(MakeItem(epoch_, ordinal_));
     ++given_;
     if (++ordinal_ == options_.records) {
       ordinal_ = 0;
@@ -33,23 +41,30 @@ bool SyntheticSource::AtEnd() const {
   return options_.records == 0 || (options_.epochs > 0 && epoch_ == options_.epochs);
 }
 
-SourceItem SyntheticSource::MakeItem() const {
+SourceState SyntheticSource::state() const {
+  const SourceState& start = options_.start;
+  const uint64_t place = start.epoch * options_.records + start.next_ordinal + advanced_;
+  return {.epoch = place / options_.records, .next_ordinal = place % options_.records};
+}
+
+SourceItem SyntheticSource::MakeItem(uint64_t epoch, uint64_t ordinal) const {
   SourceItem item;
-  item.epoch = epoch_;
-  item.ordinal = ordinal_;
-  item.ends_epoch = ordinal_ + 1 == options_.records;
+  item.epoch = epoch;
+  item.ordinal = ordinal;
+  item.ends_epoch = ordinal + 1 == options_.records;
+  item.place = {.file = ordinal};
   item.uri = std::make_shared<std::string>("synthetic");
-  item.key = "item-" + std::to_string(ordinal_);
-  if (options_.bad.contains(ordinal_)) {
+  item.key = "item-" + std::to_string(ordinal);
+  if (options_.bad.contains(ordinal)) {
     item.error = Error({.code = ErrorCode::kIo, .what = "cannot be read", .where = item.key});
     return item;
   }
-  std::shared_ptr<Buffer> bytes = pool_.Allocate(sizeof(ordinal_));
-  std::memcpy(bytes->data(), &ordinal_, sizeof(ordinal_));
+  std::shared_ptr<Buffer> bytes = pool_.Allocate(sizeof(ordinal));
+  std::memcpy(bytes->data(), &ordinal, sizeof(ordinal));
   auto record = std::make_shared<Record>();
   record->uri = item.uri;
   record->key = item.key;
-  record->label = static_cast<int64_t>(ordinal_);
+  record->label = static_cast<int64_t>(ordinal);
   record->members = {{"image", std::move(bytes)}};
   item.record = std::move(record);
   return item;

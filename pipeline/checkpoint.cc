@@ -1,0 +1,166 @@
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <echopipe/base/error.h>
+#include <echopipe/base/random.h>
+#include <echopipe/pipeline/checkpoint.h>
+#include <echopipe/proto/checkpoint.pb.h>
+
+namespace echopipe {
+namespace {
+
+/// In front of the message, little-endian.
+struct Header {
+  std::array<char, 8> magic = kMagic;
+  uint32_t format = PipelineCheckpoint::kFormat;
+  uint32_t unused = 0;
+  uint64_t size = 0;  ///< of the message, in bytes
+  uint64_t hash = 0;
+
+  static constexpr std::array<char, 8> kMagic = {'e', 'c', 'h', 'o', 'c', 'k', 'p', 't'};
+};
+static_assert(sizeof(Header) == 32 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
+
+[[noreturn]] void Throw(ErrorCode code, std::string_view name, std::string what,
+                        std::string got = {}, std::string wanted = {}) {
+  throw Error({.code = code,
+               .what = std::move(what),
+               .where = std::string(name),
+               .got = std::move(got),
+               .wanted = std::move(wanted)});
+}
+
+[[noreturn]] void ThrowErrno(const std::string& path, const std::string& what) {
+  const int reason = errno;
+  Throw(reason == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, path,
+        what + ": " + std::generic_category().message(reason));
+}
+
+/// A descriptor, closed at the end of its scope.
+class File {
+ public:
+  File(const std::string& path, int flags)
+      : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int get() const { return descriptor_; }
+  bool Write(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t count = write(descriptor_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return false;
+      bytes.remove_prefix(static_cast<size_t>(count));
+    }
+    return true;
+  }
+
+ private:
+  int descriptor_;
+};
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+}  // namespace
+
+PipelineCheckpoint::PipelineCheckpoint(const proto::Checkpoint& message)
+    : message_(std::make_shared<const proto::Checkpoint>(message)) {}
+
+PipelineCheckpoint PipelineCheckpoint::FromBytes(std::string_view bytes, std::string_view name) {
+  Header header;
+  const size_t magic = std::min(bytes.size(), Header::kMagic.size());
+  if (bytes.substr(0, magic) != std::string_view(Header::kMagic.data(), magic)) {
+    Throw(ErrorCode::kCorrupt, name, "this is not a checkpoint of echopipe's");
+  }
+  if (bytes.size() < sizeof(header)) {
+    Throw(ErrorCode::kTruncated, name, "the checkpoint is cut off",
+          std::to_string(bytes.size()) + " bytes");
+  }
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  bytes.remove_prefix(sizeof(header));
+  if (header.format > kFormat) {
+    Throw(ErrorCode::kUnsupported, name, "the checkpoint is of a newer version of echopipe",
+          "format " + std::to_string(header.format), "at most " + std::to_string(kFormat));
+  }
+  if (bytes.size() < header.size) {
+    Throw(ErrorCode::kTruncated, name, "the checkpoint is cut off",
+          std::to_string(bytes.size()) + " bytes", std::to_string(header.size));
+  }
+  proto::Checkpoint message;
+  if (header.format != kFormat || bytes.size() > header.size || HashBytes(bytes) != header.hash ||
+      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    Throw(ErrorCode::kCorrupt, name, "the checkpoint is damaged: its checksum is wrong");
+  }
+  return PipelineCheckpoint(message);
+}
+
+std::string PipelineCheckpoint::ToBytes() const {
+  const std::string payload = message_->SerializeAsString();
+  const Header header{.size = payload.size(), .hash = HashBytes(payload)};
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
+  bytes += payload;
+  return bytes;
+}
+
+PipelineCheckpoint PipelineCheckpoint::Load(const std::string& path) {
+  const File file(path, O_RDONLY | O_NONBLOCK);
+  struct stat status = {};
+  if (!file.is_open() || fstat(file.get(), &status) != 0) {
+    ThrowErrno(path, "cannot read the checkpoint");
+  }
+  if (!S_ISREG(status.st_mode)) Throw(ErrorCode::kIo, path, "it is not a regular file");
+  if (static_cast<uint64_t>(status.st_size) > kMaxBytes) {
+    Throw(ErrorCode::kLimitExceeded, path, "the file is too large for a checkpoint",
+          std::to_string(status.st_size) + " bytes", "at most " + std::to_string(kMaxBytes));
+  }
+  std::string bytes(static_cast<size_t>(status.st_size), '\0');
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t count = read(file.get(), bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) ThrowErrno(path, "cannot read the checkpoint");
+    if (count == 0) bytes.resize(done);  // it shrank
+    done += static_cast<size_t>(count);
+  }
+  return FromBytes(bytes, path);
+}
+
+void PipelineCheckpoint::Save(const std::string& path) const {
+  const std::string temporary = path + ".tmp";
+  const auto fail = [&](const char* what) {
+    const int reason = errno;
+    unlink(temporary.c_str());
+    errno = reason;
+    ThrowErrno(path, what);
+  };
+  {
+    const File file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+    if (!file.is_open()) ThrowErrno(path, "cannot write the checkpoint");
+    if (!file.Write(ToBytes()) || fsync(file.get()) != 0) fail("cannot write the checkpoint");
+  }
+  if (rename(temporary.c_str(), path.c_str()) != 0) fail("cannot put the checkpoint in its place");
+  const File folder(FolderOf(path), O_RDONLY | O_DIRECTORY);
+  if (!folder.is_open() || fsync(folder.get()) != 0) ThrowErrno(path, "cannot keep the checkpoint");
+}
+
+uint64_t PipelineCheckpoint::steps() const { return message_->steps(); }
+Rank PipelineCheckpoint::rank() const {
+  return {.rank = message_->rank(), .world = message_->world()};
+}
+
+}  // namespace echopipe

@@ -1,0 +1,178 @@
+#include <utility>
+
+#include <echopipe/pipeline/graph/shadow.h>
+
+namespace echopipe::internal {
+namespace {
+
+template <class T>
+std::vector<EpochEcho<T>> MakeEchoes(const std::vector<EchoPoint>& points,
+                                     const std::vector<ShadowState::EchoPoint<T>>* start) {
+  std::vector<EpochEcho<T>> echoes;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (start == nullptr) {
+      echoes.emplace_back(points[i]);
+    } else {
+      echoes.emplace_back(points[i], start->at(i).state, start->at(i).residents);
+    }
+  }
+  return echoes;
+}
+
+template <class T>
+std::vector<ShadowState::EchoPoint<T>> StatesOf(const std::vector<EpochEcho<T>>& echoes) {
+  std::vector<ShadowState::EchoPoint<T>> states;
+  for (const EpochEcho<T>& echo : echoes) states.push_back({echo.State(), echo.Residents()});
+  return states;
+}
+
+Error Failed() {
+  return Error({.code = ErrorCode::kStopped,
+                .what = "no checkpoint can be made: the pipeline has failed, and what it still "
+                        "delivered came about by that",
+                .where = "Pipeline"});
+}
+
+Error Inconsistent() {
+  return Error({.code = ErrorCode::kInternal,
+                .what = "no checkpoint can be made: a batch came that nothing follows from",
+                .where = "Pipeline"});
+}
+
+}  // namespace
+
+Shadow::Shadow(const Plan& plan, const ShadowState* start, ShadowLogs& logs, Source& source)
+    : logs_(logs),
+      source_(source),
+      echoes_(MakeEchoes<ShadowItem>(plan.echoes, start ? &start->echoes : nullptr)),
+      batch_echoes_(
+          MakeEchoes<ShadowBatch>(plan.batch_echoes, start ? &start->batch_echoes : nullptr)),
+      places_(plan.echoes.size() + 1) {
+  if (start == nullptr) return;
+  steps_ = start->steps;
+  batches_ = start->batches;
+  epoch_ = start->epoch;
+  bad_ = start->bad;
+}
+
+void Shadow::FollowIfFree(uint64_t steps) {
+  if (!mutex_.try_lock()) return;
+  Follow(steps);
+  mutex_.unlock();
+}
+
+ShadowState Shadow::StateAfter(uint64_t steps) {
+  MutexLock lock(mutex_);
+  Follow(steps);
+  if (error_) throw *error_;
+  return {.steps = steps_,
+          .batches = batches_,
+          .source = source_.state(),
+          .echoes = StatesOf(echoes_),
+          .batch_echoes = StatesOf(batch_echoes_),
+          .epoch = epoch_,
+          .bad = bad_};
+}
+
+void Shadow::Follow(uint64_t steps) {
+  for (; steps_ < steps && !error_; ++steps_) {
+    if (!PullBatch(batch_echoes_.size()) && !error_) error_ = Inconsistent();
+  }
+  source_.Advance(std::exchange(records_, 0));
+}
+
+// What comes to the echo point of batches with this number; behind the last, to the consumer.
+std::shared_ptr<const ShadowBatch> Shadow::PullBatch(size_t edge) {
+  if (edge == 0) return MakeBatch();
+  EpochEcho<ShadowBatch>& echo = batch_echoes_[edge - 1];
+  while (echo.next() == EpochEcho<ShadowBatch>::Step::kAdmit) {
+    if (std::shared_ptr<const ShadowBatch> batch = PullBatch(edge - 1)) {
+      const bool ends_epoch = batch->ends_epoch;
+      echo.Admit(std::move(batch), ends_epoch);
+    } else {
+      echo.EndUpstream();
+    }
+  }
+  if (echo.next() == EpochEcho<ShadowBatch>::Step::kEnd) return nullptr;
+  const auto drawn = echo.Draw();
+  auto batch = std::make_shared<ShadowBatch>(*drawn.use.item);
+  batch->uses.push_back(drawn.use.use);
+  batch->ends_epoch = drawn.ends_epoch;
+  return batch;
+}
+
+std::shared_ptr<const ShadowBatch> Shadow::MakeBatch() {
+  const std::optional<ShadowLogs::Batch> log = logs_.batches.Take();
+  if (!log) return nullptr;
+  ++batches_;
+  if (log->by_failure) error_ = Failed();
+  auto batch = std::make_shared<ShadowBatch>();
+  batch->ends_epoch = log->ends_epoch;
+  batch->epoch = log->epoch;
+  const uint64_t& place = places_.back();
+  while (place < log->end) {
+    const bool inside = place >= log->begin;
+    std::shared_ptr<const ShadowItem> item = PullItem(echoes_.size());
+    if (!item) return nullptr;
+    Count(*item);
+    if (inside && !item->tombstone && !batch_echoes_.empty()) batch->items.push_back(item);
+  }
+  return batch;
+}
+
+void Shadow::Count(const ShadowItem& item) {
+  bad_.CountRecord(item.identity);
+  if (item.bad) bad_.Add(*item.bad);
+  ++(!item.tombstone ? epoch_.examples : item.bad ? epoch_.bad : epoch_.filtered_out);
+  if (item.ends_epoch) epoch_ = {};
+}
+
+// What comes over the edge in front of the echo point with this number, or of batch.
+std::shared_ptr<const ShadowItem> Shadow::PullItem(size_t edge) {
+  const uint64_t place = places_[edge]++;
+  const std::optional<ShadowLogs::Gap> gap =
+      logs_.gaps[edge].TakeIf([&](const ShadowLogs::Gap& next) { return next.place == place; });
+  if (gap && gap->failure) {
+    error_ = Failed();
+    return nullptr;
+  }
+  std::shared_ptr<ShadowItem> item = edge == 0 ? NextRecord() : DrawItem(edge - 1);
+  if (item && gap) {
+    item->tombstone = true;
+    item->bad = gap->bad;
+  }
+  return item;
+}
+
+std::shared_ptr<ShadowItem> Shadow::DrawItem(size_t index) {
+  EpochEcho<ShadowItem>& echo = echoes_[index];
+  while (echo.next() == EpochEcho<ShadowItem>::Step::kAdmit) {
+    if (std::shared_ptr<const ShadowItem> item = PullItem(index)) {
+      const bool ends_epoch = item->ends_epoch;
+      echo.Admit(std::move(item), ends_epoch);
+    } else {
+      echo.EndUpstream();
+    }
+  }
+  if (echo.next() == EpochEcho<ShadowItem>::Step::kEnd) return nullptr;
+  const auto drawn = echo.Draw();
+  auto item = std::make_shared<ShadowItem>(*drawn.use.item);
+  item->identity.use[item->identity.echo_points++] = drawn.use.use;
+  item->ages.push_back(drawn.use.age);
+  item->ends_epoch = drawn.ends_epoch;
+  return item;
+}
+
+std::shared_ptr<ShadowItem> Shadow::NextRecord() {
+  const std::optional<ShadowLogs::Record> record = logs_.records.Take();
+  if (!record) return nullptr;
+  ++records_;
+  auto item = std::make_shared<ShadowItem>();
+  item->identity.epoch = record->epoch;
+  item->identity.ordinal = record->ordinal;
+  item->place = record->place;
+  item->ends_epoch = record->ends_epoch;
+  return item;
+}
+
+}  // namespace echopipe::internal

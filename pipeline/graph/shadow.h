@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <echopipe/base/error.h>
+#include <echopipe/base/mutex.h>
+#include <echopipe/io/source.h>
+#include <echopipe/pipeline/example.h>
+#include <echopipe/pipeline/graph/bad_examples.h>
+#include <echopipe/pipeline/graph/epoch_echo.h>
+#include <echopipe/pipeline/graph/plan.h>
+#include <echopipe/pipeline/graph/shadow_log.h>
+
+namespace echopipe::internal {
+
+/// An example without its data: what it is, and all that it takes to make it again.
+struct ShadowItem {
+  Identity identity = {};
+  std::vector<uint64_t> ages = {};  ///< at each echo point that it has passed
+  RecordPlace place = {};
+  bool ends_epoch = false;
+  bool tombstone = false;
+  std::shared_ptr<const BadExample> bad = nullptr;  ///< null if filtered out
+};
+
+/// A batch without its data.
+struct ShadowBatch {
+  std::vector<std::shared_ptr<const ShadowItem>> items = {};
+  std::vector<uint32_t> uses = {};  ///< at each echo point that it has passed
+  uint64_t epoch = 0;
+  bool ends_epoch = false;
+};
+
+/// Where a pipeline stands between two batches: all that a checkpoint holds.
+struct ShadowState {
+  template <class T>
+  struct EchoPoint {
+    EpochEchoState state;
+    std::vector<std::shared_ptr<const T>> residents = {};  ///< in the order of state.order
+  };
+
+  uint64_t steps = 0;    ///< batches given to the consumer
+  uint64_t batches = 0;  ///< made, before echoes of batches
+  SourceState source = {};
+  std::vector<EchoPoint<ShadowItem>> echoes = {};
+  std::vector<EchoPoint<ShadowBatch>> batch_echoes = {};
+  EpochTally epoch = {};  ///< of the epoch that is under way at the batch stage
+  BadTally bad = {};
+};
+
+/// The pipeline a second time, on identities alone, behind the consumer.
+///
+///     consumer's batch pulls: [batch echo ...] <- batch <- [echo n ...] <- source's items
+///
+/// Nothing is in flight between two of its batches, so that its state is all there is to tell of
+/// the pipeline. Draws follow from the spec; the rest comes from the joints' logs, which are ahead.
+/// Threads  Any.
+/// Cost     An echo point's draw and a few words for each example; the logs hold what is between
+///          source and consumer.
+class Shadow {
+ public:
+  /// Begins at `start`, if given. `logs` and `source` must outlive it.
+  Shadow(const Plan& plan, const ShadowState* start, ShadowLogs& logs, Source& source);
+
+  /// Follows the consumer, who has been given so many batches in all, unless another caller is
+  /// about to.
+  void FollowIfFree(uint64_t steps);
+  /// The state after so many batches: no fewer than of any earlier call. Throws if what has been
+  /// delivered since the last one came about by a failure.
+  ShadowState StateAfter(uint64_t steps);
+
+ private:
+  void Follow(uint64_t steps) ECHOPIPE_REQUIRES(mutex_);
+  void Count(const ShadowItem& item) ECHOPIPE_REQUIRES(mutex_);
+  std::shared_ptr<const ShadowBatch> PullBatch(size_t edge) ECHOPIPE_REQUIRES(mutex_);
+  std::shared_ptr<const ShadowBatch> MakeBatch() ECHOPIPE_REQUIRES(mutex_);
+  std::shared_ptr<const ShadowItem> PullItem(size_t edge) ECHOPIPE_REQUIRES(mutex_);
+  std::shared_ptr<ShadowItem> DrawItem(size_t echo) ECHOPIPE_REQUIRES(mutex_);
+  std::shared_ptr<ShadowItem> NextRecord() ECHOPIPE_REQUIRES(mutex_);
+
+  ShadowLogs& logs_;
+  Source& source_;
+  Mutex mutex_;
+  uint64_t steps_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
+  uint64_t batches_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
+  uint64_t records_ ECHOPIPE_GUARDED_BY(mutex_) = 0;  // not yet told the source
+  std::vector<EpochEcho<ShadowItem>> echoes_ ECHOPIPE_GUARDED_BY(mutex_);
+  std::vector<EpochEcho<ShadowBatch>> batch_echoes_ ECHOPIPE_GUARDED_BY(mutex_);
+  std::vector<uint64_t> places_ ECHOPIPE_GUARDED_BY(mutex_);  // by edge: pulled from it so far
+  EpochTally epoch_ ECHOPIPE_GUARDED_BY(mutex_);
+  BadTally bad_ ECHOPIPE_GUARDED_BY(mutex_);
+  std::optional<Error> error_ ECHOPIPE_GUARDED_BY(mutex_);  // why there is no state any more
+};
+
+}  // namespace echopipe::internal

@@ -1,0 +1,287 @@
+#include <span>
+#include <string>
+#include <utility>
+
+#include <echopipe/base/error.h>
+#include <echopipe/pipeline/graph/shadow_codec.h>
+
+namespace echopipe::internal {
+namespace {
+
+using Items = std::vector<std::shared_ptr<const ShadowItem>>;
+
+// Far beyond any run, and low enough that no sum here can overflow.
+constexpr uint64_t kMaxCount = uint64_t{1} << 53;
+
+void Require(bool condition, const char* what) {
+  if (condition) return;
+  throw Error({.code = ErrorCode::kInvalidArgument, .what = what, .where = "checkpoint"});
+}
+
+// ---- bad examples
+
+ErrorCode CodeOf(const std::string& name) {
+  for (int code = 0; code < static_cast<int>(ErrorCode::kInternal); ++code) {
+    if (ToString(static_cast<ErrorCode>(code)) == name) return static_cast<ErrorCode>(code);
+  }
+  return ErrorCode::kInternal;
+}
+
+void Encode(const BadExample& bad, proto::BadExample* message) {
+  const Error::Details& details = bad.error.details();
+  message->set_uri(bad.uri);
+  message->set_key(bad.key);
+  message->set_stage(bad.stage);
+  message->set_code(std::string(ToString(details.code)));
+  message->set_what(details.what);
+  message->set_where(details.where);
+  message->set_got(details.got);
+  message->set_wanted(details.wanted);
+}
+
+BadExample Decode(const proto::BadExample& message) {
+  return {message.uri(), message.key(), message.stage(),
+          Error({.code = CodeOf(message.code()),
+                 .what = message.what(),
+                 .where = message.where(),
+                 .got = message.got(),
+                 .wanted = message.wanted()})};
+}
+
+// ---- echo points
+
+void Encode(const EchoState& state, proto::EchoOrderState* message) {
+  message->set_admitted(state.admitted);
+  message->set_draws(state.draws);
+  message->set_exceptions(state.exceptions);
+  message->set_share_remainder(state.share_remainder);
+  message->set_closed(state.closed);
+  message->set_in_group(state.in_group);
+  message->set_drawable(state.drawable.size());
+  for (const auto* residents : {&state.drawable, &state.blocked}) {
+    for (const EchoState::Resident& resident : *residents) {
+      message->add_item(resident.item);
+      message->add_uses(resident.uses);
+      message->add_uses_left(resident.uses_left);
+      message->add_first_draw(resident.first_draw);
+      message->add_last_draw(resident.last_draw);
+    }
+  }
+}
+
+EchoState Decode(const proto::EchoOrderState& message) {
+  const int count = message.item_size();
+  Require(message.uses_size() == count && message.uses_left_size() == count &&
+              message.first_draw_size() == count && message.last_draw_size() == count &&
+              message.drawable() <= static_cast<uint64_t>(count),
+          "columns of unequal length");
+  EchoState state{.admitted = message.admitted(),
+                  .draws = message.draws(),
+                  .exceptions = message.exceptions(),
+                  .share_remainder = message.share_remainder(),
+                  .closed = message.closed(),
+                  .in_group = message.in_group()};
+  for (int i = 0; i < count; ++i) {
+    const bool drawable = static_cast<uint64_t>(i) < message.drawable();
+    (drawable ? state.drawable : state.blocked)
+        .push_back({.item = message.item(i),
+                    .uses = message.uses(i),
+                    .uses_left = message.uses_left(i),
+                    .first_draw = message.first_draw(i),
+                    .last_draw = message.last_draw(i)});
+  }
+  return state;
+}
+
+void Encode(const EpochEchoState& state, proto::EpochEcho* message) {
+  Encode(state.order, message->mutable_order());
+  *message->mutable_epoch_border() = {state.epoch_borders.begin(), state.epoch_borders.end()};
+  message->set_stream_epoch(state.stream_epoch);
+}
+
+EpochEchoState Decode(const proto::EpochEcho& message) {
+  return {.order = Decode(message.order()),
+          .epoch_borders = {message.epoch_border().begin(), message.epoch_border().end()},
+          .stream_epoch = message.stream_epoch()};
+}
+
+// ---- items
+
+void Encode(const RecordPlace& place, proto::Places* message) {
+  message->add_file(place.file);
+  message->add_offset(place.offset);
+  message->add_length(place.length);
+}
+
+RecordPlace PlaceAt(const proto::Places& message, int i) {
+  return {message.file(i), message.offset(i), message.length(i)};
+}
+
+void CheckPlaces(const proto::Places& message, int count) {
+  Require(message.file_size() == count && message.offset_size() == count &&
+              message.length_size() == count,
+          "columns of unequal length");
+}
+
+void Encode(const Items& items, proto::Items* message) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    const ShadowItem& item = *items[i];
+    message->add_epoch(item.identity.epoch);
+    message->add_ordinal(item.identity.ordinal);
+    for (const uint32_t use : item.identity.uses()) message->add_use(use);
+    for (const uint64_t age : item.ages) message->add_age(age);
+    Encode(item.place, message->mutable_place());
+    if (!item.tombstone) continue;
+    proto::Tombstone* tombstone = message->add_tombstone();
+    tombstone->set_item(i);
+    if (item.bad) Encode(*item.bad, tombstone->mutable_bad());
+  }
+}
+
+// Items that have passed `points`.
+Items Decode(const proto::Items& message, std::span<const EchoPoint> points) {
+  const int count = message.epoch_size();
+  const auto uses = static_cast<int64_t>(points.size()) * count;
+  Require(
+      message.ordinal_size() == count && message.use_size() == uses && message.age_size() == uses,
+      "columns of unequal length");
+  CheckPlaces(message.place(), count);
+  std::vector<std::shared_ptr<ShadowItem>> items;
+  int next_use = 0;
+  for (int i = 0; i < count; ++i) {
+    auto item = std::make_shared<ShadowItem>();
+    item->identity.epoch = message.epoch(i);
+    item->identity.ordinal = message.ordinal(i);
+    item->place = PlaceAt(message.place(), i);
+    for (const EchoPoint& point : points) {
+      const uint32_t use = message.use(next_use);
+      Require(use < point.options.factor.MaxUses(), "a use beyond an echo point's factor");
+      item->identity.use[item->identity.echo_points++] = use;
+      item->ages.push_back(message.age(next_use++));
+    }
+    items.push_back(std::move(item));
+  }
+  for (const proto::Tombstone& tombstone : message.tombstone()) {
+    Require(tombstone.item() < items.size(), "a tombstone without a place");
+    ShadowItem& item = *items[tombstone.item()];
+    item.tombstone = true;
+    if (tombstone.has_bad()) {
+      item.bad = std::make_shared<const BadExample>(Decode(tombstone.bad()));
+    }
+  }
+  return {items.begin(), items.end()};
+}
+
+// ---- source
+
+void Encode(const SourceState& state, proto::SourceCursor* message) {
+  message->set_epoch(state.epoch);
+  message->set_next_ordinal(state.next_ordinal);
+  message->set_records(state.records);
+  message->set_shard(state.shard);
+  message->set_byte_offset(state.byte_offset);
+  *message->mutable_key_hash() = {state.keys.begin(), state.keys.end()};
+  Encode(state.window, message->mutable_window());
+  for (size_t i = 0; i < state.residents.size(); ++i) {
+    const SourceState::Resident& resident = state.residents[i];
+    Encode(resident.place, message->mutable_resident());
+    if (!resident.error) continue;
+    proto::Tombstone* bad = message->add_bad_resident();
+    bad->set_item(i);
+    Encode(BadExample{"", resident.key, "source", *resident.error}, bad->mutable_bad());
+  }
+}
+
+SourceState Decode(const proto::SourceCursor& message) {
+  Require(message.epoch() <= kMaxCount && message.next_ordinal() <= kMaxCount,
+          "a place that no source can come to");
+  SourceState state{.epoch = message.epoch(),
+                    .next_ordinal = message.next_ordinal(),
+                    .records = message.records(),
+                    .shard = message.shard(),
+                    .byte_offset = message.byte_offset(),
+                    .keys = {message.key_hash().begin(), message.key_hash().end()},
+                    .window = Decode(message.window())};
+  const int count = message.resident().file_size();
+  CheckPlaces(message.resident(), count);
+  for (int i = 0; i < count; ++i) {
+    state.residents.push_back({.place = PlaceAt(message.resident(), i)});
+  }
+  for (const proto::Tombstone& bad : message.bad_resident()) {
+    Require(bad.item() < state.residents.size(), "a bad record without a place");
+    BadExample example = Decode(bad.bad());
+    SourceState::Resident& resident = state.residents[bad.item()];
+    resident.key = std::move(example.key);
+    resident.error = std::move(example.error);
+  }
+  return state;
+}
+
+ShadowBatch Decode(const proto::BatchEcho::Batch& message, const Plan& plan, size_t passed) {
+  ShadowBatch batch{.items = Decode(message.item(), plan.echoes),
+                    .uses = {message.use().begin(), message.use().end()},
+                    .epoch = message.epoch()};
+  Require(!batch.items.empty() && batch.items.size() <= plan.batch.size(),
+          "a batch of another size");
+  Require(batch.uses.size() == passed, "a batch that has passed other echo points");
+  for (const auto& item : batch.items) Require(!item->tombstone, "a tombstone in a batch");
+  return batch;
+}
+
+}  // namespace
+
+void Encode(const ShadowState& state, proto::Checkpoint* message) {
+  message->set_steps(state.steps);
+  message->set_batches(state.batches);
+  Encode(state.source, message->mutable_source());
+  for (const auto& echo : state.echoes) {
+    proto::ExampleEcho* encoded = message->add_example_echo();
+    Encode(echo.state, encoded->mutable_echo());
+    Encode(echo.residents, encoded->mutable_resident());
+  }
+  for (const auto& echo : state.batch_echoes) {
+    proto::BatchEcho* encoded = message->add_batch_echo();
+    Encode(echo.state, encoded->mutable_echo());
+    for (const std::shared_ptr<const ShadowBatch>& batch : echo.residents) {
+      proto::BatchEcho::Batch* resident = encoded->add_resident();
+      Encode(batch->items, resident->mutable_item());
+      *resident->mutable_use() = {batch->uses.begin(), batch->uses.end()};
+      resident->set_epoch(batch->epoch);
+    }
+  }
+  proto::Tally& tally = *message->mutable_tally();
+  tally.set_records(state.bad.records);
+  *tally.mutable_bad() = {state.bad.bad.begin(), state.bad.bad.end()};
+  tally.set_epoch_examples(state.epoch.examples);
+  tally.set_epoch_bad(state.epoch.bad);
+  tally.set_epoch_filtered_out(state.epoch.filtered_out);
+}
+
+ShadowState Decode(const proto::Checkpoint& message, const Plan& plan) {
+  Require(message.steps() <= kMaxCount && message.batches() <= kMaxCount, "more steps than can be");
+  Require(message.example_echo_size() == static_cast<int>(plan.echoes.size()) &&
+              message.batch_echo_size() == static_cast<int>(plan.batch_echoes.size()),
+          "other echo points than the spec's");
+  ShadowState state{
+      .steps = message.steps(), .batches = message.batches(), .source = Decode(message.source())};
+  for (const proto::ExampleEcho& echo : message.example_echo()) {
+    const auto passed = std::span(plan.echoes).first(state.echoes.size());
+    state.echoes.push_back({Decode(echo.echo()), Decode(echo.resident(), passed)});
+  }
+  for (const proto::BatchEcho& echo : message.batch_echo()) {
+    ShadowState::EchoPoint<ShadowBatch> decoded{.state = Decode(echo.echo())};
+    for (const proto::BatchEcho::Batch& batch : echo.resident()) {
+      decoded.residents.push_back(
+          std::make_shared<const ShadowBatch>(Decode(batch, plan, state.batch_echoes.size())));
+    }
+    state.batch_echoes.push_back(std::move(decoded));
+  }
+  const proto::Tally& tally = message.tally();
+  state.bad = {.records = tally.records(), .bad = {tally.bad().begin(), tally.bad().end()}};
+  state.epoch = {.examples = tally.epoch_examples(),
+                 .bad = tally.epoch_bad(),
+                 .filtered_out = tally.epoch_filtered_out()};
+  return state;
+}
+
+}  // namespace echopipe::internal
