@@ -7,8 +7,8 @@
 namespace echopipe::internal {
 namespace {
 
-// Uses of an item, over all echo points, beyond which none are advised: an echo is worth less than
-// a fresh example, and how much less only training tells.
+// Uses of an item, over all echo points, beyond which none are advised: an echo can be worth less
+// than a fresh example, and how much less only training tells.
 constexpr double kMostUses = 8;
 
 // Seconds for each example that leaves, by what limits it.
