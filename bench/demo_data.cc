@@ -53,18 +53,25 @@ void MakeFolder(const fs::path& folder) {
   if (error) ThrowIo(folder, error);
 }
 
+std::error_code Write(const fs::path& path, std::string_view bytes) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  return file ? std::error_code()
+              : std::error_code(errno != 0 ? errno : EIO, std::generic_category());
+}
+
 // Under another name first, so that a file is there in full or not at all.
 void WriteFile(const fs::path& path, std::string_view bytes) {
   fs::path unfinished = path;
   unfinished += ".tmp";
-  errno = 0;
-  std::ofstream file(unfinished, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) ThrowIo(path, {errno != 0 ? errno : EIO, std::generic_category()});
-  std::error_code error;
-  fs::rename(unfinished, path, error);
-  if (error) ThrowIo(path, error);
+  std::error_code error = Write(unfinished, bytes);
+  if (!error) fs::rename(unfinished, path, error);
+  if (!error) return;
+  std::error_code ignored;
+  fs::remove(unfinished, ignored);
+  ThrowIo(path, error);
 }
 
 // What the folder holds, or is to hold.
@@ -86,6 +93,26 @@ std::string ReadManifest(const fs::path& folder) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+std::string OnOneLine(std::string manifest) {
+  while (manifest.ends_with('\n')) manifest.pop_back();
+  std::ranges::replace(manifest, '\n', ';');
+  return manifest;
+}
+
+[[noreturn]] void ThrowOtherUse(const fs::path& folder, const std::string& manifest,
+                                const DemoDataOptions& options) {
+  if (manifest.empty()) {
+    throw Error({.code = ErrorCode::kInvalidArgument,
+                 .what = "the folder is not empty, and not of demo data",
+                 .where = folder.string()});
+  }
+  throw Error({.code = ErrorCode::kInvalidArgument,
+               .what = "the folder holds demo data of other options",
+               .where = folder.string(),
+               .got = OnOneLine(manifest),
+               .wanted = OnOneLine(Describe(options))});
+}
+
 // Writes the manifest of a new folder; throws if the folder is of some other use.
 State Begin(const fs::path& folder, const DemoDataOptions& options) {
   MakeFolder(folder);
@@ -95,14 +122,7 @@ State Begin(const fs::path& folder, const DemoDataOptions& options) {
   std::error_code error;
   const bool is_empty = fs::is_empty(folder, error);
   if (error) ThrowIo(folder, error);
-  if (!is_empty) {
-    throw Error({.code = ErrorCode::kInvalidArgument,
-                 .what = manifest.empty() ? "the folder is not empty"
-                                          : "the folder holds demo data of other options",
-                 .where = folder.string(),
-                 .got = manifest,
-                 .wanted = Describe(options)});
-  }
+  if (!is_empty) ThrowOtherUse(folder, manifest, options);
   WriteManifest(folder, options, State::kBegun);
   return State::kBegun;
 }

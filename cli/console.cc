@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <echopipe/cli/console.h>
+#include <echopipe/cli/printable.h>
 
 namespace echopipe::cli {
 namespace {
@@ -15,14 +16,14 @@ Console::Console(bool quiet) : quiet_(quiet), on_terminal_(isatty(STDERR_FILENO)
 
 void Console::Line(std::string_view text) {
   MutexLock lock(mutex_);
-  const std::string line = std::string(text) + "\n";
+  const std::string line = Printable(text) + "\n";
   Write(status_.empty() ? line : std::string(kClearLine) + line + status_);
 }
 
 void Console::Status(std::string_view text) {
   if (!on_terminal_) return Line(text);
   MutexLock lock(mutex_);
-  status_ = text;
+  status_ = Printable(text);
   Write(std::string(kClearLine) + status_);
 }
 

@@ -8,7 +8,7 @@
 namespace echopipe::cli {
 
 /// What the program says on stderr while it works: lines, and on a terminal one status line below
-/// them that is written anew. Threads: any.
+/// them that is written anew. Control characters are escaped. Threads: any.
 class Console {
  public:
   /// A quiet one says nothing.

@@ -1,18 +1,30 @@
 #include <algorithm>
+#include <cstdint>
 #include <iostream>
 #include <string>
 
 #include <echopipe/cli/console.h>
+#include <echopipe/cli/count_flag.h>
 #include <echopipe/cli/demo_data_command.h>
+#include <echopipe/cli/printable.h>
 
 namespace echopipe::cli {
+namespace {
+
+constexpr const char* kFolderHelp =
+    "Is made, or completed if it is demo data with these flags and the run was interrupted. If it "
+    "holds anything else, also demo data with other flags, it is left alone and that is an error.";
+
+}  // namespace
 
 DemoDataCommand::DemoDataCommand(CLI::App& app)
     : command_(app.add_subcommand("demo-data", "Makes a folder of photo-like JPEGs to try on.")) {
-  command_->add_option("DIR", folder_, "Is made; what is there already is kept.")->required();
-  command_->add_option("--images", options_.images, "How many.")->capture_default_str();
-  command_->add_option("--seed", options_.seed, "Other seeds give other pictures.")
-      ->capture_default_str();
+  command_->add_option("DIR", folder_, kFolderHelp)->required();
+  AddCountFlag(*command_, "--images", options_.images, {1, 1'000'000}, "How many.")
+      ->default_str(std::to_string(options_.images));
+  AddCountFlag(*command_, "--seed", options_.seed, {0, UINT64_MAX},
+               "Other seeds give other pictures.")
+      ->default_str(std::to_string(options_.seed));
 }
 
 ExitCode DemoDataCommand::Run() {
@@ -28,7 +40,7 @@ ExitCode DemoDataCommand::Run() {
   };
   MakeDemoData(folder_, options_);
   console.ClearStatus();
-  std::cout << folder_ << ": " << options_.images << " images\n";
+  std::cout << Printable(folder_) << ": " << options_.images << " images\n";
   return kOk;
 }
 

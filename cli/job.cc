@@ -1,16 +1,36 @@
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include <echopipe/bench/batch_hash.h>
 #include <echopipe/cli/job.h>
+#include <echopipe/cli/numbers.h>
 #include <echopipe/cli/progress.h>
 #include <echopipe/pipeline/graph/cpus.h>
 #include <echopipe/proto/pipeline.pb.h>
 
 namespace echopipe::cli {
 namespace {
+
+// Of those that the library tells of, one line each.
+constexpr uint64_t kBadExamplesTold = 20;
+
+// What the library logs, as far as a person wants to read it.
+std::function<void(std::string_view)> LogTo(Console& console) {
+  return [&console, skipped = uint64_t{0}](std::string_view message) mutable {
+    if (message.starts_with("skipped ") && ++skipped > kBadExamplesTold) return;
+    console.Line(message);
+  };
+}
+
+void TellOfTheRest(uint64_t bad_count, Console& console) {
+  if (bad_count <= kBadExamplesTold) return;
+  console.Line("... and " + WithCommas(bad_count - kBadExamplesTold) +
+               " more bad examples; --json names the first 1,000");
+}
 
 std::shared_ptr<Storage> StorageFor(const Job& job, std::shared_ptr<Clock> clock) {
   std::shared_ptr<Storage> local = MakeLocalStorage(job.runtime.reads_in_flight);
@@ -25,11 +45,8 @@ std::unique_ptr<Pipeline> Open(const Job& job, Console& console) {
   job.spec.Validate();
   RuntimeOptions options = job.runtime;
   options.clock = MakeSteadyClock();
-  // Out of range: Open() says so.
-  if (options.reads_in_flight >= 1 && options.reads_in_flight <= 1024) {
-    options.storage = StorageFor(job, options.clock);
-  }
-  options.log = [&console](std::string_view message) { console.Line(message); };
+  options.storage = StorageFor(job, options.clock);
+  options.log = LogTo(console);
   return Pipeline::Open(job.spec, options, job.rank);
 }
 
@@ -83,6 +100,7 @@ JobResult RunJob(const Job& job, Console& console, const std::stop_token& stop) 
     ConsumeAll(job, *pipeline, console, stop, &result);
   }
   result.stats = pipeline->Stats();
+  TellOfTheRest(result.stats.bad_count, console);
   // With SKIP a single example over a limit is skipped, so this is the limit on bad examples.
   result.too_many_bad_examples =
       result.error && result.error->code() == ErrorCode::kLimitExceeded &&

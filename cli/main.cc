@@ -11,6 +11,7 @@
 #include <echopipe/cli/demo_data_command.h>
 #include <echopipe/cli/exit_code.h>
 #include <echopipe/cli/flag_names.h>
+#include <echopipe/cli/printable.h>
 #include <echopipe/cli/run_command.h>
 
 namespace echopipe::cli {
@@ -25,7 +26,7 @@ constexpr const char* kExitCodes =
     "  130  interrupted; the figures so far were told";
 
 int Fail(const std::exception& error, int code) {
-  std::cerr << "echopipe: " << error.what() << "\n";
+  std::cerr << "echopipe: " << Printable(error.what()) << "\n";
   return code;
 }
 
@@ -51,10 +52,11 @@ int Run(int argc, char** argv) {
   app.name("echopipe");
   app.set_version_flag("--version", ECHOPIPE_VERSION);
   app.require_subcommand(1);
-  app.footer(kExitCodes);
   RunCommand run(app);
   DemoDataCommand demo_data(app);
   DemoCommand demo(app);
+  // Set last: a subcommand begins with the footer of the program.
+  app.footer(kExitCodes);
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
     command->footer(command->get_footer() + "\n" + kExitCodes);
   }

@@ -45,9 +45,11 @@ Progress::~Progress() {
 
 std::string Progress::Text() const {
   const PipelineStats stats = pipeline_.Stats();
-  return WithCommas(stats.examples) + " examples, " + Rate(stats.examples_per_s) +
-         " examples/s, stall " + Percent(stats.stall_share) + ", epoch " +
-         std::to_string(epoch_ + 1) + epochs_;
+  std::string text = WithCommas(stats.examples) + " examples, ";
+  if (stats.examples_per_s > 0) {
+    text += Rate(stats.examples_per_s) + " examples/s, stall " + Percent(stats.stall_share) + ", ";
+  }
+  return text + "epoch " + std::to_string(epoch_ + 1) + epochs_;
 }
 
 }  // namespace echopipe::cli

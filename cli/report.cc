@@ -30,6 +30,11 @@ void AddEchoPoint(size_t i, const std::string& position, std::vector<Row>* rows)
                    }});
 }
 
+// Without a steady state there is nothing to tell of it.
+std::string Steady(const PipelineStats& stats, const std::string& figure) {
+  return stats.examples_per_s > 0 ? figure : "too short";
+}
+
 std::vector<Row> Rows(const PipelineStats& first) {
   using Stats = PipelineStats;
   std::vector<Row> rows = {
@@ -37,9 +42,9 @@ std::vector<Row> Rows(const PipelineStats& first) {
       {"of these fresh", [](const Stats& s) { return WithCommas(s.fresh); }},
       {"batches", [](const Stats& s) { return WithCommas(s.batches); }},
       {"seconds", [](const Stats& s) { return Decimal(s.seconds, 1); }},
-      {"examples/s", [](const Stats& s) { return Rate(s.examples_per_s); }},
-      {"fresh/s", [](const Stats& s) { return Rate(s.fresh_per_s); }},
-      {"stall share", [](const Stats& s) { return Percent(s.stall_share); }},
+      {"examples/s", [](const Stats& s) { return Steady(s, Rate(s.examples_per_s)); }},
+      {"fresh/s", [](const Stats& s) { return Steady(s, Rate(s.fresh_per_s)); }},
+      {"stall share", [](const Stats& s) { return Steady(s, Percent(s.stall_share)); }},
       {"first batch after", [](const Stats& s) { return Decimal(s.first_batch_s, 2) + " s"; }},
       {"bytes read", [](const Stats& s) { return Bytes(s.bytes_read); }},
       {"bad examples", [](const Stats& s) { return WithCommas(s.bad_count); }},
@@ -156,8 +161,8 @@ std::string Json(const JobResult& result) {
   };
   if (result.error) json["error"] = result.error->what();
   if (!result.hash.empty()) json["hash"] = result.hash;
-  // Names of files need not be UTF-8.
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  // Names of files need not be UTF-8, and may hold what a terminal takes for commands.
+  return json.dump(-1, ' ', true, ordered_json::error_handler_t::replace);
 }
 
 }  // namespace echopipe::cli

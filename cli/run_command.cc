@@ -2,10 +2,13 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
-#include <sstream>
+#include <istream>
+#include <string>
 #include <system_error>
 
+#include <echopipe/cli/count_flag.h>
 #include <echopipe/cli/interrupt.h>
+#include <echopipe/cli/printable.h>
 #include <echopipe/cli/report.h>
 #include <echopipe/cli/run_command.h>
 #include <echopipe/cli/units.h>
@@ -13,20 +16,34 @@
 namespace echopipe::cli {
 namespace {
 
-// Unreadable is a wrong argument, whatever the file's own trouble.
-PipelineSpec ReadSpec(const std::string& path) {
-  std::ostringstream text;
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  // An empty file leaves the stream failed, without an error of the system's.
-  if (file) text << file.rdbuf();
-  if (!file.is_open() || errno != 0) {
+constexpr size_t kMostSpecBytes = size_t{16} << 20;
+
+PipelineSpec ReadSpec(std::istream& file, const std::string& name) {
+  std::string text(kMostSpecBytes + 1, '\0');
+  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  // The end of the file leaves the stream failed too, without an error of the system's.
+  if (errno != 0) {
     throw Error({.code = ErrorCode::kInvalidArgument,
                  .what = "cannot read the spec: " +
                          std::error_code(errno, std::generic_category()).message(),
-                 .where = path});
+                 .where = name});
   }
-  return PipelineSpec::FromText(text.str(), path);
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > kMostSpecBytes) {
+    throw Error({.code = ErrorCode::kInvalidArgument,
+                 .what = "too large for a spec",
+                 .where = name,
+                 .wanted = "at most 16 MiB"});
+  }
+  return PipelineSpec::FromText(text, name);
+}
+
+// Unreadable is a wrong argument, whatever the file's own trouble.
+PipelineSpec ReadSpec(const std::string& path) {
+  errno = 0;
+  if (path == "-") return ReadSpec(std::cin, "standard input");
+  std::ifstream file(path, std::ios::binary);
+  return ReadSpec(file, path);
 }
 
 ExitCode ExitCodeFor(const JobResult& result) {
@@ -46,7 +63,19 @@ void PrintEnd(const JobResult& result) {
   }
   if (result.end == JobResult::End::kInterrupted) std::cout << "Interrupted.\n";
   if (!result.stats.verdict.empty()) std::cout << "\n" << result.stats.verdict << "\n";
-  if (!result.hash.empty()) std::cout << "hash " << result.hash << "\n";
+}
+
+// Far above any use: a number beyond them is a slip.
+constexpr uint64_t kMostBatches = 1'000'000'000'000;
+constexpr uint64_t kMostRanks = 1'000'000;
+
+void CheckRank(const Rank& rank) {
+  if (rank.rank < rank.world) return;
+  throw Error({.code = ErrorCode::kInvalidArgument,
+               .what = "not a rank of this --world",
+               .where = "--rank",
+               .got = std::to_string(rank.rank),
+               .wanted = "less than " + std::to_string(rank.world)});
 }
 
 constexpr const char* kDescription = "Runs a pipeline and tells its figures.";
@@ -64,7 +93,10 @@ constexpr const char* kFooter =
 RunCommand::RunCommand(CLI::App& app)
     : command_(app.add_subcommand("run", kDescription)), spec_flags_(*command_) {
   command_->footer(kFooter);
-  command_->add_option("SPEC", spec_file_, "A spec in protobuf's text format; before the flags.");
+  command_->add_option(
+      "SPEC", spec_file_,
+      "The file of a spec in protobuf's text format, or - for standard input; before the flags.");
+  AddRankFlags();
   AddRuntimeFlags();
   AddConsumerFlags();
   AddLinkFlags();
@@ -74,14 +106,14 @@ RunCommand::RunCommand(CLI::App& app)
 void RunCommand::AddRuntimeFlags() {
   RuntimeOptions& runtime = job_.runtime;
   const std::string group = "Runtime (never changes what comes out)";
-  command_->add_option("--threads", runtime.threads, "Default: as many as there are CPUs.")
-      ->group(group);
-  command_->add_option("--reads-in-flight", runtime.reads_in_flight, "Reads under way at once.")
-      ->capture_default_str()
-      ->group(group);
-  command_->add_option("--prefetch", runtime.prefetch, "Batches made ahead of the consumer.")
-      ->capture_default_str()
-      ->group(group);
+  const auto add = [&](const char* flag, auto& value, const CountRange& range, const char* help) {
+    return AddCountFlag(*command_, flag, value, range, help)->group(group);
+  };
+  add("--threads", runtime.threads, {0, 1024}, "0, the default: as many as there are CPUs.");
+  add("--reads-in-flight", runtime.reads_in_flight, {1, 1024}, "Reads under way at once.")
+      ->default_str(std::to_string(runtime.reads_in_flight));
+  add("--prefetch", runtime.prefetch, {2, 1024}, "Batches made ahead of the consumer.")
+      ->default_str(std::to_string(runtime.prefetch));
   command_
       ->add_option_function<std::string>(
           "--memory-cap",
@@ -89,33 +121,37 @@ void RunCommand::AddRuntimeFlags() {
           "The most bytes held at once.\nExample: --memory-cap 512M")
       ->type_name("BYTES")
       ->group(group);
-  command_->add_option("--rank", job_.rank.rank, "This process's share of the data, from 0.")
+}
+
+void RunCommand::AddRankFlags() {
+  const std::string group = "Share of the data";
+  AddCountFlag(*command_, "--rank", job_.rank.rank, {0, kMostRanks - 1},
+               "This process's share, from 0.")
       ->group(group);
-  command_->add_option("--world", job_.rank.world, "How many processes share the data.")
+  AddCountFlag(*command_, "--world", job_.rank.world, {1, kMostRanks},
+               "How many processes share the data.")
       ->group(group);
 }
 
 void RunCommand::AddConsumerFlags() {
   command_
-      ->add_option_function<double>(
+      ->add_option_function<std::string>(
           "--consumer-ms",
-          [this](double ms) {
-            job_.consumer_time = std::chrono::duration_cast<Clock::Duration>(
-                std::chrono::duration<double, std::milli>(ms));
+          [this](const std::string& text) {
+            job_.consumer_time = ParseMilliseconds("--consumer-ms", text);
           },
           "The time a trainer would take for each batch.\nExample: --consumer-ms 80")
-      ->check(CLI::Range(0.0, 3.6e6).description(""))
       ->type_name("MS")
       ->group("Consumer");
-  command_->add_option("--max-batches", job_.max_batches, "Stop after so many batches.")
-      ->check(CLI::PositiveNumber)
+  AddCountFlag(*command_, "--max-batches", job_.max_batches, {1, kMostBatches},
+               "Stop after so many batches.")
       ->group("Consumer");
 }
 
 void RunCommand::AddLinkFlags() {
   ShapeOptions& link = job_.link;
   const auto add = [this](const char* flag, auto set, const char* help, const char* type) {
-    command_->add_option_function<std::string>(flag, set, help)
+    return command_->add_option_function<std::string>(flag, set, help)
         ->type_name(type)
         ->group("Storage as behind a slow link");
   };
@@ -124,13 +160,15 @@ void RunCommand::AddLinkFlags() {
       [&](const std::string& text) { link.bytes_per_second = ParseRate("--bandwidth", text); },
       "Bytes per second of all reads together.\nExample: --bandwidth 4M, --bandwidth 80Mbit",
       "RATE");
-  add(
+  CLI::Option* const latency = add(
       "--latency",
       [&](const std::string& text) { link.latency = ParseDuration("--latency", text); },
       "From a read's start to its first byte.\nExample: --latency 20ms", "TIME");
   add(
       "--jitter", [&](const std::string& text) { link.jitter = ParseDuration("--jitter", text); },
-      "Each latency is up to this much shorter or longer.\nExample: --jitter 5ms", "TIME");
+      "Each latency is up to this much shorter or longer.\nExample: --latency 20ms --jitter 5ms",
+      "TIME")
+      ->needs(latency);
 }
 
 void RunCommand::AddOutputFlags() {
@@ -139,7 +177,8 @@ void RunCommand::AddOutputFlags() {
   };
   add("--json", json_, "End the output with the figures as one line of JSON.");
   add("--hash", job_.hash, "Tell a hash of all that was delivered, in order.");
-  add("-q,--quiet", quiet_, "No progress and no table.");
+  add("-q,--quiet", quiet_,
+      "No progress, no table and no verdict; what --json and --hash ask for is told.");
   add("--print-spec", print_spec_, "Print the spec and do not run it.");
 }
 
@@ -153,6 +192,7 @@ ExitCode RunCommand::Run() {
     std::cout << job_.spec.ToText();
     return kOk;
   }
+  CheckRank(job_.rank);
   const Interrupt interrupt;
   Console console(quiet_);
   const JobResult result = RunJob(job_, console, interrupt.token());
@@ -160,9 +200,11 @@ ExitCode RunCommand::Run() {
     std::cout << Table({{"", &result}});
     PrintEnd(result);
   }
+  // The JSON holds it too, and quiet that is all.
+  if (job_.hash && !(quiet_ && json_)) std::cout << "hash " << result.hash << "\n";
   if (json_) std::cout << Json(result) << "\n";
   std::cout << std::flush;
-  if (result.error) std::cerr << "echopipe: " << result.error->what() << "\n";
+  if (result.error) std::cerr << "echopipe: " << Printable(result.error->what()) << "\n";
   return ExitCodeFor(result);
 }
 

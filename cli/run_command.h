@@ -18,6 +18,7 @@ class RunCommand {
   ExitCode Run();
 
  private:
+  void AddRankFlags();
   void AddRuntimeFlags();
   void AddConsumerFlags();
   void AddLinkFlags();

@@ -14,10 +14,10 @@ namespace echopipe {
 
 /// Options of an echo point; what is not set takes the default (proto/pipeline.proto).
 struct EchoSettings {
-  double factor = 1;
+  double factor = 1;  ///< a decimal from 1 to 1000 with at most six places: 4/3 is 1.333333
   std::optional<uint64_t> shuffle_buffer = {};
   std::optional<uint64_t> spacing = {};
-  bool grouped = false;
+  bool grouped = false;  ///< an item's uses side by side
   bool drain_each_epoch = false;
 };
 

@@ -7,9 +7,9 @@
 namespace echopipe::internal {
 namespace {
 
-// Beyond this, repeats cost more freshness than the time is worth (Choi et al. saw gains to 5 or
-// so).
-constexpr double kMaxAdvised = 8;
+// Uses of an item, over all echo points, beyond which none are advised: an echo can be worth less
+// than a fresh example, and how much less only training tells.
+constexpr double kMostUses = 8;
 
 // Seconds for each example that leaves, by what limits it.
 struct StepTime {
@@ -30,14 +30,6 @@ StepTime StepTimeOf(const std::vector<StageStats>& stages, const std::vector<dou
   return step;
 }
 
-// As StepTimeOf(), for a pipeline whose only echo point has factor e and stands behind stage
-// `place`.
-double WithEcho(const std::vector<StageStats>& stages, size_t place, double factor) {
-  std::vector<double> uses(stages.size(), 1);
-  std::fill_n(uses.begin(), place + 1, factor);
-  return StepTimeOf(stages, uses).longest();
-}
-
 std::string Format(const char* format, double value) {
   char text[32];
   std::snprintf(text, sizeof(text), format, value);
@@ -45,6 +37,11 @@ std::string Format(const char* format, double value) {
 }
 
 std::string Milliseconds(double seconds) { return Format("%.3g ms", seconds * 1e3); }
+
+// With at most one decimal: what a factor measured here is good for.
+double Rounded(double factor) { return std::round(factor * 10) / 10; }
+
+std::string Factor(double factor) { return Format("%.10g", factor); }
 
 // The stage that takes most of the time of its kind.
 std::string SlowestPart(const std::vector<StageStats>& stages, const StepTime& step) {
@@ -55,55 +52,112 @@ std::string SlowestPart(const std::vector<StageStats>& stages, const StepTime& s
   return slowest->name;
 }
 
-struct Advice {
-  size_t place = 0;
-  double factor = 1;
-  double step_s = 0;
+// More uses of each item at one place.
+struct Change {
+  size_t place = 0;                       // the last stage in front of it
+  const EchoPointStats* point = nullptr;  // raised; null: a new one
+  double room = 1;                        // times as many uses, as far as time alone goes
+  double times = 1;                       // as advised
+  double step_s = 0;                      // then
 };
 
-// The earliest place (the most randomness after it) whose gain is within a twentieth of the best.
-Advice BestEcho(const std::vector<StageStats>& stages) {
-  std::vector<Advice> places;
-  for (size_t place = 0; place + 1 < stages.size(); ++place) {
-    const double down = WithEcho(stages, place, 1e9);
-    const double r = WithEcho(stages, place, 1) / std::max(down, 1e-9);
-    const double factor = std::clamp(r, 1.0, kMaxAdvised);
-    places.push_back({place, factor, WithEcho(stages, place, factor)});
+class Advisor {
+ public:
+  Advisor(const PipelineStats& stats, const std::vector<size_t>& echo_after)
+      : stages_(stats.stages), uses_(stages_.size(), 1) {
+    for (size_t i = 0; i < stats.echo_points.size(); ++i) {
+      const size_t behind = i < echo_after.size() ? echo_after[i] : stages_.size() - 1;
+      places_.push_back(behind - 1);
+      for (size_t j = 0; j < behind; ++j) uses_[j] *= stats.echo_points[i].factor_effective;
+    }
+    now_ = StepTimeOf(stages_, uses_);
+    AddChanges(stats.echo_points, echo_after.size());
   }
-  const double best = std::ranges::min_element(places, {}, &Advice::step_s)->step_s;
-  return *std::ranges::find_if(places, [&](const Advice& a) { return a.step_s <= best * 1.05; });
+
+  const StepTime& now() const { return now_; }
+
+  /// Of the changes whose gain is within a twentieth of the best: a point of examples that is there
+  /// already, else a new one as early as can be (the most randomness behind it), else a point of
+  /// batches.
+  const Change& Best() const {
+    const double best = std::ranges::min_element(changes_, {}, &Change::step_s)->step_s;
+    return *std::ranges::find_if(changes_,
+                                 [&](const Change& c) { return c.step_s <= best * 1.05; });
+  }
+
+ private:
+  void AddChanges(const std::vector<EchoPointStats>& points, size_t of_examples) {
+    for (size_t i = 0; i < std::min(points.size(), of_examples); ++i) Add(places_[i], &points[i]);
+    for (size_t place = 0; place + 1 < stages_.size(); ++place) {
+      if (std::ranges::find(places_, place) == places_.end()) Add(place, nullptr);
+    }
+    for (size_t i = of_examples; i < points.size(); ++i) Add(places_[i], &points[i]);
+  }
+
+  void Add(size_t place, const EchoPointStats* point) {
+    const double room = now_.longest() / std::max(StepWith(place, 1e9), 1e-9);
+    const double times = std::max(1.0, std::min(room, kMostUses / uses_.front()));
+    changes_.push_back({place, point, room, times, StepWith(place, times)});
+  }
+
+  double StepWith(size_t place, double times) const {
+    std::vector<double> uses = uses_;
+    for (size_t i = 0; i <= place; ++i) uses[i] *= times;
+    return StepTimeOf(stages_, uses).longest();
+  }
+
+  const std::vector<StageStats>& stages_;
+  std::vector<double> uses_;    // examples leaving for each item that passes a stage
+  std::vector<size_t> places_;  // of the echo points
+  StepTime now_;
+  std::vector<Change> changes_;
+};
+
+std::string Describe(const Change& change, const std::vector<StageStats>& stages) {
+  if (change.point != nullptr) {
+    const double factor = change.point->factor;
+    return "raise the echo " + change.point->position + " from " + Factor(factor) + " to " +
+           Factor(Rounded(factor * change.times));
+  }
+  const std::string first = stages.size() > 2 ? stages[1].name : "batch";
+  return "add an echo of factor " + Factor(Rounded(change.times)) + " " +
+         (change.place == 0 ? "before " + first : "after " + stages[change.place].name);
+}
+
+std::string Advice(const Change& change, double gain, const std::vector<StageStats>& stages) {
+  const bool capped = change.room > 1.05 * change.times;
+  const std::string most =
+      "more than " + Factor(kMostUses) + " uses of an item are not advised unmeasured";
+  if (gain < 1.05) {
+    return "; " + (capped ? most : "echoing elsewhere or more would bring little") + ".";
+  }
+  const double from = change.point == nullptr ? 1 : change.point->factor;
+  return ": " + Describe(change, stages) + " for about " + Format("%.1f", gain) +
+         " times the examples per second" +
+         (capped ? " (time alone would allow " + Factor(Rounded(from * change.room)) + "; " + most +
+                       ")"
+                 : "") +
+         ".";
 }
 
 }  // namespace
 
 std::string Verdict(const PipelineStats& stats, const std::vector<size_t>& echo_after) {
-  const std::vector<StageStats>& stages = stats.stages;
-  if (stats.batches < 2) return "Too few batches yet to tell what holds the pipeline up.";
-
-  std::vector<double> uses(stages.size(), 1);
-  for (size_t i = 0; i < stats.echo_points.size(); ++i) {
-    const size_t end = i < echo_after.size() ? echo_after[i] : stages.size() - 1;
-    for (size_t stage = 0; stage < end; ++stage)
-      uses[stage] *= stats.echo_points[i].factor_effective;
+  if (stats.batches < 2 || stats.examples_per_s <= 0) {
+    return "The run was too short to tell what holds the pipeline up.";
   }
-  const StepTime now = StepTimeOf(stages, uses);
+  const Advisor advisor(stats, echo_after);
+  const StepTime& now = advisor.now();
   const std::string waits = Format("%.0f%%", stats.stall_share * 100);
   if (now.consumer >= 0.95 * now.longest()) {
     return "The consumer sets the pace (" + Milliseconds(now.consumer) + " per example; it waits " +
            waits + " of the time): echoing more would bring nothing.";
   }
-  const std::string part = SlowestPart(stages, now);
-  std::string verdict = part + " holds the consumer up, which waits " + waits + " of the time (" +
-                        Milliseconds(now.longest()) + " per example against the consumer's " +
-                        Milliseconds(now.consumer) + ")";
-  const Advice advice = BestEcho(stages);
-  const double gain = now.longest() / std::max(advice.step_s, 1e-9);
-  if (gain < 1.05) return verdict + "; echoing elsewhere or more would bring little.";
-  const std::string first = stages.size() > 2 ? stages[1].name : "batch";
-  const std::string place =
-      advice.place == 0 ? "before " + first : "after " + stages[advice.place].name;
-  return verdict + ": echoing " + place + " by a factor of " + Format("%.1f", advice.factor) +
-         " would bring about " + Format("%.1f", gain) + " times the examples per second.";
+  const Change& change = advisor.Best();
+  return SlowestPart(stats.stages, now) + " holds the consumer up, which waits " + waits +
+         " of the time (" + Milliseconds(now.longest()) + " per example against the consumer's " +
+         Milliseconds(now.consumer) + ")" +
+         Advice(change, now.longest() / std::max(change.step_s, 1e-9), stats.stages);
 }
 
 }  // namespace echopipe::internal

@@ -8,7 +8,7 @@
 
 namespace echopipe::internal {
 
-/// One sentence: which part of the pipeline holds it up, and what echoing would bring.
+/// One sentence: which part of the pipeline holds it up, and which echo point to raise or to add.
 ///
 /// A step takes the longest of reading, preprocessing (all CPU stages together, they share the
 /// threads) and the consumer. An echo point of factor e behind some stage divides what stands in

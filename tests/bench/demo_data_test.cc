@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +13,7 @@
 
 #include <gmock/gmock.h>
 #include <jpeglib.h>
+#include <sys/resource.h>
 
 #include <echopipe/base/error.h>
 #include <echopipe/bench/demo_data.h>
@@ -196,6 +198,39 @@ TEST(DemoDataTest, FileInTheFoldersPlaceIsAnIoError) {
   TempFolder folder;
   folder.Write("file", "");
   EXPECT_EQ(CodeOf(folder.path() / "file", Small(5)), ErrorCode::kIo);
+}
+
+// While it lives, files cannot grow beyond so many bytes, as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+TEST(DemoDataTest, AFileThatCannotBeWrittenIsAnIoErrorAndLeavesNothing) {
+  TempFolder folder;
+  {
+    const FileSizeLimit limit(200);  // enough for the manifest
+    EXPECT_EQ(CodeOf(folder.path(), Small(5)), ErrorCode::kIo);
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, bytes] : Contents(folder.path())) names.push_back(name);
+  EXPECT_THAT(names, ElementsAre(".echopipe-demo"));
+  MakeDemoData(folder.path(), Small(5));
+  EXPECT_THAT(Images(folder.path()), SizeIs(5));
 }
 
 struct BadOption {

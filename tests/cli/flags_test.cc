@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -14,7 +15,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Le;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 // The spec that these flags make.
 std::string SpecOf(std::vector<std::string> flags) {
@@ -169,6 +172,17 @@ TEST(FlagsTest, EveryExampleOfTheHelpIsAccepted) {
   }
 }
 
+TEST(FlagsTest, EveryHelpTellsTheExitCodesOnce) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{}, {"run"}, {"demo"}, {"demo-data"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.emplace_back("--help");
+    const std::string help = RunProgram(arguments).out;
+    EXPECT_THAT(help, HasSubstr("Exit codes"));
+    EXPECT_EQ(help.find("Exit codes"), help.rfind("Exit codes")) << help;
+  }
+}
+
 TEST(FlagsTest, HelpTellsTheExitCodes) {
   EXPECT_THAT(Help(), AllOf(HasSubstr("  0 "), HasSubstr("  2 "), HasSubstr("  3 "),
                             HasSubstr("  4 "), HasSubstr("  130 ")));
@@ -191,6 +205,34 @@ TEST(FlagsTest, AWrongValueIsNamedWithItsFlag) {
   EXPECT_THAT(ErrorOf({"--consumer-ms", "-1"}), HasSubstr("--consumer-ms"));
 }
 
+TEST(FlagsTest, ANumberOutOfRangeIsRefusedWithItsFlag) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {"--consumer-ms", {"nan", "inf", "-inf", "-1", "3600001", "80ms", ""}},
+      {"--max-batches",
+       {"0", "-1", "1.5", "1e3", "true", "0x10", "1000000000001", "99999999999999999999"}},
+      {"--threads", {"-1", "1025", "nan"}},
+      {"--reads-in-flight", {"0", "1025"}},
+      {"--prefetch", {"1", "1025"}},
+      {"--rank", {"-1", "1", "99999999999999999999"}},
+      {"--world", {"0", "-1", "1000001"}},
+      {"--memory-cap", {"0", "0.5", "nan", "inf", "-1M"}},
+      {"--bandwidth", {"0", "0.5", "0Mbit", "inf", "1e300"}},
+      {"--latency", {"nans", "infs", "3601s"}},
+  };
+  for (const auto& [flag, values] : cases) {
+    for (const std::string& value : values) {
+      std::string argument = flag;
+      argument += "=" + value;
+      const std::string error = ErrorOf({"--source", "photos", "--batch", "2", argument});
+      EXPECT_THAT(error, AllOf(HasSubstr(flag), SizeIs(Le(200u)))) << value;
+    }
+  }
+}
+
+TEST(FlagsTest, JitterNeedsALatency) {
+  EXPECT_THAT(ErrorOf({"--jitter", "5ms"}), AllOf(HasSubstr("--jitter"), HasSubstr("--latency")));
+}
+
 TEST(FlagsTest, QuantitiesHaveUnits) {
   for (const char* rate : {"4Q", "M", "-1M", "1e99", "nan", "4Mi bit", ""}) {
     EXPECT_THAT(ErrorOf({std::string("--bandwidth=") + rate}), HasSubstr("--bandwidth")) << rate;
@@ -209,6 +251,22 @@ TEST(FlagsTest, ASpecFileThatCannotBeReadIsNamed) {
   EXPECT_THAT(ErrorOf({folder.path()}), HasSubstr(folder.path().string()));
   EXPECT_THAT(ErrorOf({folder.Write("bad.txtpb", "seed: 1\nsauce {}")}),
               AllOf(HasSubstr("bad.txtpb:2:"), HasSubstr("sauce")));
+}
+
+TEST(FlagsTest, ASpecCanComeFromStandardInput) {
+  const TempFolder folder;
+  const std::vector<std::string> launcher = {
+      "sh", "-c", "exec \"$@\" < " + folder.Write("job", "seed: 5"), "sh"};
+  EXPECT_EQ(RunProgram({"run", "-", "--print-spec"}, launcher).out, "seed: 5\n");
+  const std::vector<std::string> wrong = {"sh", "-c",
+                                          "exec \"$@\" < " + folder.Write("bad", "sauce {}"), "sh"};
+  EXPECT_THAT(RunProgram({"run", "-"}, wrong).err, HasSubstr("standard input:1:"));
+}
+
+TEST(FlagsTest, ASpecOfMoreThanTheCapIsRefused) {
+  EXPECT_THAT(ErrorOf({"/dev/zero"}), AllOf(HasSubstr("/dev/zero"), HasSubstr("16 MiB")));
+  const std::vector<std::string> launcher = {"sh", "-c", "exec \"$@\" < /dev/zero", "sh"};
+  EXPECT_THAT(RunProgram({"run", "-"}, launcher).err, HasSubstr("16 MiB"));
 }
 
 TEST(FlagsTest, WithoutASubcommandTheHelpIsShown) {

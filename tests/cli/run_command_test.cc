@@ -1,4 +1,5 @@
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -143,6 +144,19 @@ TEST_F(RunCommandTest, WithoutQuietATableAndAVerdictComeBeforeTheJson) {
   EXPECT_THAT(run.out, HasSubstr("hash " + figures.at("hash").get<std::string>() + "\n"));
 }
 
+TEST_F(RunCommandTest, QuietLeavesWhatWasAskedFor) {
+  EXPECT_THAT(RunProgram(Arguments({"-q"})).out, IsEmpty());
+  const ProgramRun run = RunProgram(Arguments({"-q", "--hash"}));
+  EXPECT_EQ(run.out, "hash " + Figures({"--hash"}).at("hash").get<std::string>() + "\n");
+  EXPECT_THAT(run.err, IsEmpty());
+}
+
+TEST_F(RunCommandTest, ARunTooShortForASteadyStateSaysSo) {
+  const ProgramRun run = RunProgram(Arguments({"--max-batches", "1"}));
+  EXPECT_THAT(run.out, MatchesRegex(".*examples/s +too short\nfresh/s +too short\n"
+                                    "stall share +too short\n.*The run was too short to tell.*"));
+}
+
 TEST_F(RunCommandTest, MaxBatchesStopsAndSaysSo) {
   EXPECT_EQ(Figures({"--max-batches", "3"}).at("batches"), 3);
   const ProgramRun run = RunProgram(Arguments({"--max-batches", "3"}));
@@ -184,11 +198,12 @@ TEST_F(RunCommandTest, MissingDataIsExitCode3AndNamesTheFolder) {
   EXPECT_THAT(run.err, HasSubstr("no/such/folder"));
 }
 
-// A folder of five pictures that are none.
+// A folder of pictures that are none.
 class BadPictures {
  public:
-  BadPictures() {
-    for (int i = 0; i < 5; ++i) folder_.Write("class/" + std::to_string(i) + ".jpg", "no picture");
+  explicit BadPictures(int count = 5) {
+    for (int i = 0; i < count; ++i)
+      folder_.Write("class/" + std::to_string(i) + ".jpg", "no picture");
   }
   ProgramRun Run(std::vector<std::string> flags) const {
     flags.insert(flags.begin(), {"run", "--source", folder_.path(), "--decode", "--batch", "2"});
@@ -232,6 +247,19 @@ TEST(RunCommandBadExamplesTest, SkippedExamplesAreNamed) {
   EXPECT_EQ(bad.at("stage"), "decode");
   EXPECT_THAT(bad.at("kind").get<std::string>(), Not(IsEmpty()));
   EXPECT_THAT(run.err, HasSubstr("skipped"));
+}
+
+TEST(RunCommandBadExamplesTest, OnlyTheFirstTwentyAreToldOneByOne) {
+  const std::string skip = "policy: SKIP";
+  const std::string twenty = BadPictures(20).Run({"--bad-examples", skip}).err;
+  EXPECT_THAT(twenty, AllOf(HasSubstr("19.jpg"), Not(HasSubstr("more"))));
+  const std::string more = BadPictures(42).Run({"--bad-examples", skip}).err;
+  EXPECT_THAT(more,
+              AllOf(Not(HasSubstr("41.jpg")), EndsWith("\n... and 22 more bad examples; --json "
+                                                       "names the first 1,000\n")));
+  size_t told = 0;
+  for (size_t at = 0; (at = more.find("skipped ", at)) != std::string::npos; ++at) ++told;
+  EXPECT_EQ(told, 20u);
 }
 
 class RunCommandSignalTest : public RunCommandTest, public ::testing::WithParamInterface<int> {};

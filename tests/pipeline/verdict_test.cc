@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 
 /// read, decode, crop and the consumer, with so many seconds for an item of each.
 PipelineStats StatsOf(double read, double decode, double crop, double consumer) {
-  PipelineStats stats{.examples = 1000, .batches = 100, .stall_share = 0.25};
+  PipelineStats stats{.examples = 1000, .batches = 100, .examples_per_s = 100, .stall_share = 0.25};
   const auto add = [&](const char* name, double seconds) {
     stats.stages.push_back(
         {.name = name, .items = 1000, .busy_s = seconds * 1000, .seconds_per_item = seconds});
@@ -30,7 +30,7 @@ PipelineStats StatsOf(double read, double decode, double crop, double consumer) 
 }
 
 EchoPointStats Point(double factor) {
-  return {.position = "after read",
+  return {.position = "after source",
           .factor = factor,
           .admitted = 100,
           .draws = static_cast<uint64_t>(100 * factor),
@@ -41,21 +41,21 @@ TEST(VerdictTest, ASlowReadIsNamedWithWhatEchoingBehindItBrings) {
   const std::string verdict = internal::Verdict(StatsOf(0.010, 0.001, 0.001, 0.0025), {});
   EXPECT_THAT(verdict, StartsWith("read holds the consumer up, which waits 25% of the time "
                                   "(10 ms per example against the consumer's 2.5 ms)"));
-  EXPECT_THAT(verdict, HasSubstr("echoing before decode by a factor of 4.0 would bring about 4.0 "
-                                 "times the examples per second"));
+  EXPECT_THAT(verdict, HasSubstr("add an echo of factor 4 before decode for about 4.0 times the "
+                                 "examples per second."));
 }
 
 TEST(VerdictTest, TheEarliestPlaceThatBringsAsMuchIsAdvised) {
   EXPECT_THAT(internal::Verdict(StatsOf(0.010, 0.001, 0.0001, 0.005), {}),
-              HasSubstr("echoing before decode"));
+              HasSubstr("add an echo of factor 2 before decode"));
   EXPECT_THAT(internal::Verdict(StatsOf(0.010, 0.008, 0.0001, 0.002), {}),
-              HasSubstr("echoing after decode"));
+              HasSubstr("add an echo of factor 5 after decode"));
 }
 
 TEST(VerdictTest, ASlowStageIsNamedAndEchoingStandsBehindIt) {
   const std::string verdict = internal::Verdict(StatsOf(0.001, 0.012, 0.0001, 0.003), {});
   EXPECT_THAT(verdict, StartsWith("decode holds the consumer up"));
-  EXPECT_THAT(verdict, HasSubstr("echoing after decode by a factor of"));
+  EXPECT_THAT(verdict, HasSubstr("add an echo of factor 4 after decode"));
 }
 
 TEST(VerdictTest, CpuStagesCountTogether) {
@@ -78,7 +78,7 @@ TEST(VerdictTest, AnEchoPointDividesWhatStandsInFrontOfIt) {
   stats.echo_points = {Point(2)};
   EXPECT_THAT(internal::Verdict(stats, {1}),
               AllOf(StartsWith("read holds the consumer up"), HasSubstr("5 ms per example"),
-                    HasSubstr("by a factor of 4.0 would bring about 2.0 times")));
+                    HasSubstr("raise the echo after source from 2 to 4 for about 2.0 times")));
 }
 
 TEST(VerdictTest, EchoPointsMultiply) {
@@ -93,10 +93,48 @@ TEST(VerdictTest, AnEchoOfBatchesStandsBehindEverything) {
   EXPECT_THAT(internal::Verdict(stats, {}), HasSubstr("(6 ms per example"));
 }
 
-TEST(VerdictTest, TooFewBatchesTellNothing) {
+TEST(VerdictTest, ANewPointIsAdvisedWhereThoseThereWouldBringLess) {
+  PipelineStats stats = StatsOf(0.002, 0.008, 0.0001, 0.002);
+  stats.echo_points = {Point(2)};
+  EXPECT_THAT(internal::Verdict(stats, {1}),
+              AllOf(StartsWith("decode holds the consumer up"),
+                    HasSubstr("add an echo of factor 4 after decode for about 3.9 times")));
+}
+
+TEST(VerdictTest, RaisingAPointOfBatchesIsAdvisedLast) {
+  PipelineStats stats = StatsOf(0.012, 0.0001, 0.0001, 0.003);
+  stats.echo_points = {Point(2)};
+  EXPECT_THAT(internal::Verdict(stats, {}), HasSubstr("add an echo of factor 2 before decode"));
+}
+
+TEST(VerdictTest, FactorsOfTheSpecAreToldAsTheyAre) {
+  PipelineStats stats = StatsOf(0.010, 0.001, 0.001, 0.0025);
+  stats.echo_points = {Point(1.333333)};
+  EXPECT_THAT(internal::Verdict(stats, {1}), HasSubstr("from 1.333333 to 4 for"));
+}
+
+TEST(VerdictTest, TheMostThatIsAdvisedIsToldAsSuch) {
+  PipelineStats stats = StatsOf(0.040, 0.0001, 0.0001, 0.002);
+  EXPECT_THAT(
+      internal::Verdict(stats, {}),
+      HasSubstr("add an echo of factor 8 before decode for about 8.0 times the examples per "
+                "second (time alone would allow 20; more than 8 uses of an item are not "
+                "advised unmeasured)."));
+  stats.echo_points = {Point(2), Point(2)};
+  EXPECT_THAT(internal::Verdict(stats, {1, 2}),
+              HasSubstr("from 2 to 4 for about 2.0 times the examples per second (time alone would "
+                        "allow 10; more than 8 uses"));
+  stats.echo_points = {Point(8)};
+  EXPECT_THAT(internal::Verdict(stats, {1}), HasSubstr("consumer's 2 ms); more than 8 uses"));
+}
+
+TEST(VerdictTest, ARunWithoutASteadyStateIsTooShortToTell) {
   PipelineStats stats = StatsOf(1, 1, 1, 1);
   stats.batches = 1;
-  EXPECT_THAT(internal::Verdict(stats, {}), StartsWith("Too few batches"));
+  EXPECT_THAT(internal::Verdict(stats, {}), StartsWith("The run was too short"));
+  stats = StatsOf(1, 1, 1, 0);
+  stats.examples_per_s = 0;
+  EXPECT_THAT(internal::Verdict(stats, {}), StartsWith("The run was too short"));
 }
 
 TEST(VerdictTest, ItNeverDividesByZero) {
@@ -117,11 +155,11 @@ TEST(VerdictTest, ItNeverDividesByZero) {
 }
 
 TEST(VerdictTest, APipelineWithoutStagesHasOneTooAndNamesNoConsumerAsAPlace) {
-  PipelineStats stats{.examples = 100, .batches = 10};
+  PipelineStats stats{.examples = 100, .batches = 10, .examples_per_s = 100};
   stats.stages = {{.name = "read", .items = 100, .busy_s = 1, .seconds_per_item = 0.01},
                   {.name = "consumer", .items = 100, .busy_s = 0.1, .seconds_per_item = 0.001}};
-  EXPECT_THAT(internal::Verdict(stats, {}),
-              AllOf(StartsWith("read holds the consumer up"), HasSubstr("echoing before batch")));
+  EXPECT_THAT(internal::Verdict(stats, {}), AllOf(StartsWith("read holds the consumer up"),
+                                                  HasSubstr("before batch for about 8.0 times")));
 }
 
 }  // namespace
