@@ -17,7 +17,7 @@ namespace echopipe::internal {
 struct EchoPoint {
   EchoOptions options;
   bool drain_each_epoch = false;
-  std::string position;  ///< "after decode"
+  std::string position = {};  ///< "after decode"
 };
 
 /// An example-wise stage.

@@ -1,0 +1,247 @@
+// The law of resume: what a pipeline gives after a restore is what it would have given.
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <echopipe/base/random.h>
+#include <echopipe/bench/batch_hash.h>
+#include <echopipe/pipeline/pipeline.h>
+#include <echopipe/tests/support/fake_storage.h>
+#include <echopipe/tests/support/tar_builder.h>
+
+namespace echopipe {
+namespace {
+
+using testing::FakeStorage;
+using testing::TarBuilder;
+
+/// A pipeline, its data and its rank.
+struct Case {
+  std::string text;
+  std::shared_ptr<FakeStorage> storage;
+  Rank rank;
+};
+
+std::string Number(const char* name, uint64_t value) {
+  return std::string(" ") + name + ": " + std::to_string(value);
+}
+
+bool OneIn(RandomStream& random, uint32_t n) { return random.Below(n) == 0; }
+
+// Records of a few bytes; some of them empty, which makes them bad.
+std::string PutFolder(RandomStream& random, FakeStorage& storage, uint64_t records, bool bad) {
+  for (uint64_t i = 0; i < records; ++i) {
+    storage.Put("root/c" + std::to_string(i % 3) + "/" + std::to_string(i) + ".jpg",
+                bad && OneIn(random, 6) ? "" : "record " + std::to_string(i));
+  }
+  static constexpr std::array kShuffles = {"", " shuffle { full {} }", " shuffle { window: 7 }"};
+  return std::string("uri: 'root'") + kShuffles[random.Below(kShuffles.size())];
+}
+
+// Shards of unequal sizes; some samples lack their label, which makes them bad.
+std::string PutShards(RandomStream& random, FakeStorage& storage, uint64_t records, bool bad) {
+  uint64_t shard = 0;
+  for (uint64_t i = 0; i < records; ++shard) {
+    TarBuilder tar;
+    for (uint64_t left = 1 + random.Below(12); left > 0 && i < records; --left, ++i) {
+      const std::string key = "s" + std::to_string(i);
+      tar.AddFile(key + ".jpg", "record " + std::to_string(i));
+      if (!bad || !OneIn(random, 6)) tar.AddFile(key + ".cls", std::to_string(i));
+    }
+    storage.Put("s" + std::to_string(shard) + ".tar", tar.AddEnd().bytes());
+  }
+  static constexpr std::array kShuffles = {"", " shuffle { window: 1 }", " shuffle { window: 9 }"};
+  return "uri: 's{0.." + std::to_string(shard - 1) + "}.tar'" +
+         kShuffles[random.Below(kShuffles.size())];
+}
+
+std::string RandomEcho(RandomStream& random) {
+  static constexpr std::array kFactors = {"1", "1.15", "1.5", "2", "3", "7.25"};
+  std::string echo =
+      std::string("stage { echo { factor: ") + kFactors[random.Below(kFactors.size())];
+  const uint64_t buffer = 1 + random.Below(40);
+  switch (random.Below(3)) {
+    case 0:
+      break;
+    case 1:
+      echo += Number("shuffle_buffer", buffer) +
+              Number("spacing", random.Below(static_cast<uint32_t>(buffer) + 1));
+      break;
+    case 2:
+      echo += Number("shuffle_buffer", buffer) + " spacing: 0 grouped: true";
+      break;
+  }
+  if (OneIn(random, 4)) echo += " drain_each_epoch: true";
+  return echo + " } } ";
+}
+
+Case MakeCase(RandomStream& random) {
+  Case made{.text = {}, .storage = std::make_shared<FakeStorage>(), .rank = {}};
+  made.rank.world = OneIn(random, 3) ? 1 + random.Below(3) : 1;
+  made.rank.rank = random.Below(static_cast<uint32_t>(made.rank.world));
+  const uint64_t records = 3 * made.rank.world + random.Below(60);
+  const bool bad = OneIn(random, 3);
+  made.text = "source { " + (OneIn(random, 2) ? PutFolder(random, *made.storage, records, bad)
+                                              : PutShards(random, *made.storage, records, bad));
+  made.text += Number("epochs", random.Below(4));
+  if (OneIn(random, 5)) made.text += Number("take", records - random.Below(3));
+  made.text += " } " + Number("seed", random.Below(1000)) + " ";
+  if (bad) made.text += "bad_examples { policy: SKIP } ";
+  made.text += "stage { map { function: 'pixels' } } ";
+  for (uint32_t stages = random.Below(6); stages > 0; --stages) {
+    switch (random.Below(4)) {
+      case 0:
+        made.text += "stage { random_flip {} } ";
+        break;
+      case 1:
+        made.text += "stage { random_crop { height: 6 width: 6 padding: 2 } } ";
+        break;
+      case 2:
+        made.text += RandomEcho(random);
+        break;
+      case 3:
+        if (OneIn(random, 2)) made.text += "stage { filter { function: 'most' } } ";
+        break;
+    }
+  }
+  if (OneIn(random, 3)) made.text += "stage { normalize {} } ";
+  made.text += "stage { batch {" + Number("size", 1 + random.Below(12)) +
+               (OneIn(random, 3) ? " remainder: DROP" : "") +
+               (OneIn(random, 3) ? " across_epochs: true" : "") + " } } ";
+  for (uint32_t echoes = random.Below(8) / 3; echoes > 0 && OneIn(random, 2); --echoes) {
+    made.text += RandomEcho(random);
+  }
+  if (OneIn(random, 4)) made.text += Number("steps_per_epoch", 1 + random.Below(5)) + " ";
+  return made;
+}
+
+// [6, 8, 3] uint8 that differ with each record.
+void MakePixels(Example& example) {
+  const Tensor& bytes = example.Get("image");
+  const std::string_view text(reinterpret_cast<const char*>(bytes.bytes().data()),
+                              bytes.bytes().size());
+  RandomStream random({.low = HashBytes(text), .high = 1});
+  BufferPool pool;
+  TensorBuilder pixels(DType::kUint8, {6, 8, 3}, pool);
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    pixels.data()[i] = static_cast<uint8_t>(random.Below(256));
+  }
+  example.Set("image", std::move(pixels).Finish());
+}
+
+PipelineSpec SpecOf(const Case& the_case) {
+  return PipelineSpec::FromText(the_case.text)
+      .WithMap("pixels", MakePixels)
+      .WithFilter("most", [](const Example& example) {
+        return HashBytes(example.provenance().key) % 5 != 1;
+      });
+}
+
+RuntimeOptions RandomOptions(RandomStream& random, const Case& the_case) {
+  return {.threads = static_cast<int>(random.Between(1, 4)),
+          .reads_in_flight = static_cast<int>(random.Between(1, 20)),
+          .prefetch = static_cast<int>(random.Between(2, 6)),
+          .storage = the_case.storage};
+}
+
+std::string HashOf(const Batch& batch) {
+  BatchHash hash;
+  hash.Add(batch);
+  return hash.Hex() + (batch.end_of_epoch() ? " ends epoch " : " of epoch ") +
+         std::to_string(batch.epoch());
+}
+
+/// The rest of a run: a hash of each step, and the checkpoint behind it.
+struct Rest {
+  std::map<uint64_t, std::string> hashes = {};
+  std::map<uint64_t, std::string> checkpoints = {};
+  std::string error = {};
+};
+
+constexpr uint64_t kMostSteps = 60;
+
+Rest Run(Pipeline& pipeline) {
+  Rest rest;
+  try {
+    for (uint64_t step = pipeline.Checkpoint().steps(); step < kMostSteps; ++step) {
+      const std::optional<Batch> batch = pipeline.Next();
+      if (!batch) break;
+      EXPECT_EQ(batch->step(), step);
+      rest.hashes[step] = HashOf(*batch);
+      rest.checkpoints[step + 1] = pipeline.Checkpoint().ToBytes();
+    }
+  } catch (const Error& error) {
+    rest.error = error.what();
+  }
+  return rest;
+}
+
+std::map<uint64_t, std::string> From(const std::map<uint64_t, std::string>& all, uint64_t step) {
+  return {all.lower_bound(step), all.end()};
+}
+
+/// The number of restores tried.
+int CheckCase(RandomStream& random) {
+  const Case the_case = MakeCase(random);
+  SCOPED_TRACE(the_case.text + " rank " + std::to_string(the_case.rank.rank) + " of " +
+               std::to_string(the_case.rank.world));
+  const PipelineSpec spec = SpecOf(the_case);
+  const Rest whole = Run(*Pipeline::Open(spec, RandomOptions(random, the_case), the_case.rank));
+  if (whole.checkpoints.empty()) return 0;
+
+  // Three restores one of the other; each also goes on to the end.
+  std::map<uint64_t, std::string> checkpoints = whole.checkpoints;
+  int restores = 0;
+  for (int link = 0; link < 3 && !checkpoints.empty(); ++link) {
+    const auto chosen =
+        std::next(checkpoints.begin(), random.Below(static_cast<uint32_t>(checkpoints.size())));
+    const auto [begin, checkpoint] = *chosen;
+    SCOPED_TRACE("restored behind step " + std::to_string(begin - 1));
+    const std::unique_ptr<Pipeline> restored =
+        Pipeline::Restore(spec, PipelineCheckpoint::FromBytes(checkpoint),
+                          RandomOptions(random, the_case), the_case.rank);
+    EXPECT_EQ(restored->Checkpoint().ToBytes(), checkpoint);
+    const Rest rest = Run(*restored);
+    ++restores;
+    EXPECT_EQ(rest.hashes, From(whole.hashes, begin));
+    EXPECT_TRUE(rest.checkpoints == From(whole.checkpoints, begin + 1));
+    EXPECT_EQ(rest.error, whole.error);
+    if (::testing::Test::HasFailure()) break;
+    checkpoints = rest.checkpoints;
+  }
+  return restores;
+}
+
+uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// ECHOPIPE_RESUME_CASES and ECHOPIPE_RESUME_SEED choose how many cases, from which on.
+TEST(ResumeTest, WhatFollowsARestoreIsWhatWouldHaveFollowed) {
+  const uint64_t first = NumberFrom("ECHOPIPE_RESUME_SEED", 0);
+  const uint64_t cases = NumberFrom("ECHOPIPE_RESUME_CASES", 700);
+  int restores = 0;
+  for (uint64_t seed = first; seed < first + cases; ++seed) {
+    SCOPED_TRACE("ECHOPIPE_RESUME_CASES=1 ECHOPIPE_RESUME_SEED=" + std::to_string(seed));
+    RandomStream random(HashToKey(std::array<uint64_t, 2>{0x726573756d65, seed}));
+    restores += CheckCase(random);
+    if (::testing::Test::HasFailure()) return;
+  }
+  RecordProperty("restores", restores);
+  if (cases > 100) {
+    EXPECT_GT(restores, static_cast<int>(cases));
+  }
+}
+
+}  // namespace
+}  // namespace echopipe
