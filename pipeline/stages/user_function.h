@@ -23,7 +23,7 @@ template <class Function>
 const Function& FindFunction(const std::map<std::string, Function, std::less<>>& functions,
                              const std::string& name) {
   const auto found = functions.find(name);
-  if (found != functions.end() && found->second) return found->second;
+  if (found != functions.end()) return found->second;
   std::string names;
   for (const auto& [other, function] : functions) names += (names.empty() ? "" : ", ") + other;
   throw Error(
