@@ -7,7 +7,7 @@
 namespace echopipe::internal {
 namespace {
 
-// Below so many records a fraction says little: one bad in three is not a third of the data.
+// Within an epoch a fraction of fewer says little: one bad in three is not a third of the data.
 constexpr uint64_t kFewestRecords = 1000;
 
 }  // namespace
@@ -26,25 +26,32 @@ void BadExamples::Add(const BadExample& bad) {
     ++count_;
     if (named_.size() < kNamed) named_.push_back(bad);
   }
-  const uint64_t count = seen_.size();
   // Storage's own errors name the file already.
-  const std::string name = bad.uri.ends_with(bad.key) ? bad.uri : bad.uri + ": " + bad.key;
   const std::string what = bad.error.what();
-  if (log_) log_("skipped " + (what.starts_with(bad.uri) ? what : name + ": " + what));
-  const auto fail = [&](const std::string& wanted) {
-    throw Error({.code = ErrorCode::kLimitExceeded,
-                 .what = std::string("too many bad examples, the last: ") + bad.error.what(),
-                 .where = "bad_examples: " + name,
-                 .got = std::to_string(count) + " in " + std::to_string(records_) + " records",
-                 .wanted = wanted});
-  };
-  if (policy_.has_max_count() && count > policy_.max_count()) {
-    fail("at most " + std::to_string(policy_.max_count()));
+  const std::string name = bad.uri.ends_with(bad.key) ? bad.uri : bad.uri + ": " + bad.key;
+  last_ = what.starts_with(bad.uri) ? what : name + ": " + what;
+  if (log_) log_("skipped " + last_);
+  if (policy_.has_max_count() && seen_.size() > policy_.max_count()) {
+    ThrowTooMany("at most " + std::to_string(policy_.max_count()));
   }
-  const auto records = static_cast<double>(std::max(records_, kFewestRecords));
-  if (policy_.has_max_fraction() && static_cast<double>(count) > policy_.max_fraction() * records) {
-    fail("at most a fraction of " + std::to_string(policy_.max_fraction()));
+  CheckFraction(std::max(records_, kFewestRecords));
+}
+
+void BadExamples::EndEpoch() const { CheckFraction(records_); }
+
+void BadExamples::CheckFraction(uint64_t records) const {
+  const auto bad = static_cast<double>(seen_.size());
+  if (policy_.has_max_fraction() && bad > policy_.max_fraction() * static_cast<double>(records)) {
+    ThrowTooMany("at most a fraction of " + std::to_string(policy_.max_fraction()));
   }
+}
+
+void BadExamples::ThrowTooMany(std::string wanted) const {
+  throw Error({.code = ErrorCode::kLimitExceeded,
+               .what = "too many bad examples, the last: " + last_,
+               .where = "bad_examples",
+               .got = std::to_string(seen_.size()) + " in " + std::to_string(records_) + " records",
+               .wanted = std::move(wanted)});
 }
 
 uint64_t BadExamples::count() const {

@@ -1,3 +1,4 @@
+#include <string>
 #include <utility>
 
 #include <echopipe/base/error.h>
@@ -34,10 +35,11 @@ void BatchJoint::Accept(Message message, Outbox& outbox) {
     const bool ends_epoch = message.item->ends_epoch;
     bad_examples_->CountRecord(message.item->identity);
     if (message.item->example) {
+      ++epoch_.examples;
       Place(std::move(message.item), outbox);
     } else {
       outbox.Consumed(1);
-      if (message.item->bad) bad_examples_->Add(*message.item->bad);
+      CountTombstone(*message.item);
     }
     if (ends_epoch) EndEpoch(outbox);
   } catch (const Error& error) {
@@ -68,7 +70,18 @@ void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
   if (!options_.holds_batches()) SendHeld(outbox);
 }
 
+void BatchJoint::CountTombstone(const Item& item) {
+  if (item.bad) {
+    ++epoch_.bad;
+    bad_examples_->Add(*item.bad);
+  } else {
+    ++epoch_.filtered_out;
+  }
+}
+
 void BatchJoint::EndEpoch(Outbox& outbox) {
+  bad_examples_->EndEpoch();
+  CheckNotEmpty(std::exchange(epoch_, {}));
   if (options_.steps_per_epoch > 0) return;
   if (options_.across_epochs() || !options_.drop()) {
     const std::shared_ptr<BatchBuilder>& last = partial_ ? partial_ : held_;
@@ -78,6 +91,17 @@ void BatchJoint::EndEpoch(Outbox& outbox) {
   }
   SendHeld(outbox);
   if (!options_.across_epochs()) SendOrDropPartial(outbox);
+}
+
+// Nothing tells that the next epoch would be better, and without end there might never be a batch.
+void BatchJoint::CheckNotEmpty(const Places& epoch) const {
+  if (epoch.examples > 0) return;
+  std::string what = "an epoch gave no example: of " +
+                     std::to_string(epoch.bad + epoch.filtered_out) + ", " +
+                     std::to_string(epoch.bad) + " were bad and " +
+                     std::to_string(epoch.filtered_out) + " filtered out";
+  if (epoch.bad > 0) what += "; the last bad one: " + bad_examples_->last();
+  throw Error({.code = ErrorCode::kEmpty, .what = std::move(what), .where = "batch"});
 }
 
 void BatchJoint::End(std::shared_ptr<const Error> error, Outbox& outbox) {

@@ -18,7 +18,8 @@ namespace echopipe::internal {
 /// whose `builder` is sealed. A credit from downstream is for a batch; it returns the credits of
 /// the batch's examples. A full batch is held back where what follows may still make it the last of
 /// its epoch: until the next example if tombstones may come, until the next full batch if
-/// remainders are dropped.
+/// remainders are dropped. An epoch in which no example has come ends the stream with kEmpty, as
+/// does one with too many bad examples with kLimitExceeded.
 class BatchJoint final : public Joint {
  public:
   struct Options {
@@ -42,9 +43,18 @@ class BatchJoint final : public Joint {
 
  private:
   void Accept(Message message, Outbox& outbox);
+  // Of an epoch, as far as it has come here.
+  struct Places {
+    uint64_t examples = 0;
+    uint64_t bad = 0;
+    uint64_t filtered_out = 0;
+  };
+
   std::shared_ptr<BatchBuilder> Begin(const Item& first) const;
   void Place(std::shared_ptr<Item> item, Outbox& outbox);
+  void CountTombstone(const Item& item);
   void EndEpoch(Outbox& outbox);
+  void CheckNotEmpty(const Places& epoch) const;
   void End(std::shared_ptr<const Error> error, Outbox& outbox);
   void SendHeld(Outbox& outbox);
   void SendOrDropPartial(Outbox& outbox);
@@ -59,6 +69,7 @@ class BatchJoint final : public Joint {
   std::function<void()> begun_;
   std::shared_ptr<BatchBuilder> partial_;
   std::shared_ptr<BatchBuilder> held_;  // full
+  Places epoch_;
   uint64_t batches_ = 0;
   std::deque<uint64_t> sizes_;  // of the batches whose credit has not come
   bool ended_ = false;
