@@ -23,7 +23,7 @@ struct SourceOptions {
   Shard shard = {};
   SourceLimits limits = {};
   /// Called from a storage thread when something has arrived, under no lock. It must neither wait
-  /// nor destroy the source.
+  /// nor destroy the source nor throw.
   std::function<void()> wake = {};
   /// Told what was listed and passed over. Called by OpenSource() alone.
   std::function<void(std::string_view)> log = {};

@@ -19,7 +19,7 @@ struct UserFunctions;
 }
 
 /// Changes an example: it may put new tensors in the place of old ones. Called on many threads at
-/// once. What it throws makes the example a bad one.
+/// once. What it throws makes the example a bad one; std::bad_alloc ends the pipeline.
 using MapFunction = std::function<void(Example&)>;
 /// Tells whether an example stays. Called on many threads at once.
 using FilterFunction = std::function<bool(const Example&)>;

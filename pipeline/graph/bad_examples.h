@@ -8,12 +8,18 @@
 #include <unordered_set>
 #include <vector>
 
+#include <echopipe/base/error.h>
 #include <echopipe/base/mutex.h>
 #include <echopipe/pipeline/example.h>
 #include <echopipe/pipeline/stats.h>
 #include <echopipe/proto/pipeline.pb.h>
 
 namespace echopipe::internal {
+
+/// True if an example's error is one of the pipeline; for want of memory the example cannot help.
+inline bool EndsPipeline(const Error& error, bool fail_on_bad) {
+  return fail_on_bad || error.code() == ErrorCode::kResourceExhausted;
+}
 
 /// Names and counts the bad examples, each record once however often it comes, and says when there
 /// are too many.

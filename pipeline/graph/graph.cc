@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -141,10 +142,13 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
   Connect(*last, segments_.back().get(), batch);
   fill_node_ = std::make_unique<FillNode>(
       *graph_, static_cast<size_t>(threads_),
-      [this](const Message& message, FillNode::output_ports_type& ports) { Fill(message, ports); });
+      [this](const Message& message, FillNode::output_ports_type& ports) {
+        Guard([&] { Fill(message, ports); });
+      });
   tbb::flow::make_edge(tbb::flow::output_port<0>(batch), *fill_node_);
   outlet_node_ = std::make_unique<OutletNode>(
-      *graph_, tbb::flow::serial, [this](const Message& message) { outlet_->Receive(message); });
+      *graph_, tbb::flow::serial,
+      [this](const Message& message) { Guard([&] { outlet_->Receive(message); }); });
 
   last = &batch;
   tbb::flow::sender<Message>* end = &tbb::flow::output_port<0>(*fill_node_);
@@ -161,33 +165,56 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
   last_joint_node_ = last;
 }
 
-Graph::JointNode& Graph::AddJoint(std::unique_ptr<Joint> joint, uint64_t upstream_window) {
-  auto body = [this, joint = joint.get(), outbox = std::make_shared<Outbox>(upstream_window),
-               is_source = joints_.empty()](const Message& message,
-                                            JointNode::output_ports_type& ports) {
-    if (stopped_.load(std::memory_order_relaxed)) return;
-    progress_.fetch_add(1, std::memory_order_relaxed);
-    if (is_source) wake_posted_.store(false);
+// What a body throws ends the pipeline; with nothing else, the graph could only end the program.
+template <class Body>
+void Graph::Guard(const Body& body) noexcept {
+  try {
     try {
-      joint->Receive(message, *outbox);
+      body();
     } catch (const Error& error) {
-      outlet_->Fail(error);
+      Fail(error);
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {
-      outlet_->Fail(Error({.code = ErrorCode::kInternal, .what = error.what()}));
+      Fail(Error({.code = ErrorCode::kInternal, .what = error.what()}));
     } catch (...) {  // by a function of the user's
-      outlet_->Fail(Error({.code = ErrorCode::kInternal,
-                           .what = "something was thrown that is no std::exception"}));
+      Fail(Error({.code = ErrorCode::kInternal,
+                  .what = "something was thrown that is no std::exception"}));
     }
-    if (const uint64_t credit = outbox->TakeCredit(); credit > 0) {
-      std::get<1>(ports).try_put(Message::Credit(credit));
-    }
-    if (is_source && !outbox->downstream().empty()) NoteFreshRecords();
-    for (const Message& out : outbox->downstream()) std::get<0>(ports).try_put(out);
-    outbox->downstream().clear();
+  } catch (const std::bad_alloc&) {
+    Fail(OutOfMemory());
+  }
+}
+
+// Messages may have been lost: nothing goes on from here.
+void Graph::Fail(const Error& error) {
+  outlet_->Fail(error);
+  stopped_.store(true);
+}
+
+Graph::JointNode& Graph::AddJoint(std::unique_ptr<Joint> joint, uint64_t upstream_window) {
+  auto body = [this, joint = joint.get(), outbox = std::make_shared<Outbox>(upstream_window)](
+                  const Message& message, JointNode::output_ports_type& ports) {
+    Guard([&] { Receive(*joint, *outbox, message, ports); });
   };
   joints_.push_back(std::move(joint));
   joint_nodes_.push_back(std::make_unique<JointNode>(*graph_, tbb::flow::serial, std::move(body)));
   return *joint_nodes_.back();
+}
+
+void Graph::Receive(Joint& joint, Outbox& outbox, const Message& message,
+                    JointNode::output_ports_type& ports) {
+  if (stopped_.load(std::memory_order_relaxed)) return;
+  progress_.fetch_add(1, std::memory_order_relaxed);
+  const bool is_source = &joint == source_;
+  if (is_source) wake_posted_.store(false);
+  joint.Receive(message, outbox);
+  if (const uint64_t credit = outbox.TakeCredit(); credit > 0) {
+    std::get<1>(ports).try_put(Message::Credit(credit));
+  }
+  if (is_source && !outbox.downstream().empty()) NoteFreshRecords();
+  for (const Message& out : outbox.downstream()) std::get<0>(ports).try_put(out);
+  outbox.downstream().clear();
 }
 
 void Graph::Connect(JointNode& from, Segment* segment, JointNode& to) {
@@ -198,9 +225,12 @@ void Graph::Connect(JointNode& from, Segment* segment, JointNode& to) {
   }
   segment_nodes_.push_back(std::make_unique<SegmentNode>(
       *graph_, static_cast<size_t>(threads_), [this, segment](Message message) {
-        if (stopped_.load(std::memory_order_relaxed)) return message;
-        progress_.fetch_add(1, std::memory_order_relaxed);
-        return segment->Process(std::move(message));
+        Guard([&] {
+          if (stopped_.load(std::memory_order_relaxed)) return;
+          progress_.fetch_add(1, std::memory_order_relaxed);
+          message = segment->Process(std::move(message));
+        });
+        return message;
       }));
   tbb::flow::make_edge(tbb::flow::output_port<0>(from), *segment_nodes_.back());
   tbb::flow::make_edge(*segment_nodes_.back(), to);
@@ -235,10 +265,15 @@ void Graph::Fill(const Message& message, FillNode::output_ports_type& ports) {
 void Graph::Post(JointNode& node, Message message) {
   if (stopped_.load()) return;
   graph_->reserve_wait();
-  arena_.enqueue([this, &node, message = std::move(message)] {
-    node.try_put(message);
-    graph_->release_wait();
+  bool posted = false;
+  Guard([&] {
+    arena_.enqueue([this, &node, message = std::move(message)] {
+      Guard([&] { node.try_put(message); });
+      graph_->release_wait();
+    });
+    posted = true;
   });
+  if (!posted) graph_->release_wait();
 }
 
 std::optional<Batch> Graph::Take() {
@@ -254,7 +289,8 @@ std::optional<Batch> Graph::Take() {
 }
 
 void Graph::Drive() {
-  arena_.execute([this] { graph_->wait_for_all(); });
+  // What oneTBB itself has thrown outside of the bodies comes out here.
+  Guard([this] { arena_.execute([this] { graph_->wait_for_all(); }); });
 }
 
 void Graph::Stop() {

@@ -76,6 +76,11 @@ class Graph {
   void Build(Plan plan, const OpenSource& open_source);
   JointNode& AddJoint(std::unique_ptr<Joint> joint, uint64_t upstream_window);
   void Connect(JointNode& from, Segment* segment, JointNode& to);
+  template <class Body>
+  void Guard(const Body& body) noexcept;
+  void Fail(const Error& error);
+  void Receive(Joint& joint, Outbox& outbox, const Message& message,
+               JointNode::output_ports_type& ports);
   void Fill(const Message& message, FillNode::output_ports_type& ports);
   void Post(JointNode& node, Message message);
   void CheckMemory(const EchoJoint& joint) const;

@@ -1,7 +1,9 @@
 #include <array>
 #include <exception>
+#include <new>
 #include <utility>
 
+#include <echopipe/pipeline/graph/bad_examples.h>
 #include <echopipe/pipeline/graph/segment.h>
 #include <echopipe/pipeline/stages/decode.h>
 
@@ -87,12 +89,14 @@ Message Segment::Process(Message message) {
     return message;
   } catch (const Error& error) {
     failure = error;
+  } catch (const std::bad_alloc&) {
+    failure = OutOfMemory();
   } catch (const std::exception& error) {
     failure = Error({.code = ErrorCode::kInternal, .what = error.what()});
   }
   const Provenance& provenance = item.example->provenance();
   const std::string uri = provenance.uri ? *provenance.uri : "";
-  if (options_.fail_on_bad) {
+  if (EndsPipeline(*failure, options_.fail_on_bad)) {
     const bool key_in_uri = uri.ends_with(provenance.key);
     const Error named =
         failure->Within(stage).Within(key_in_uri ? uri : uri + ": " + provenance.key);

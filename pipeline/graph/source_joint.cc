@@ -1,5 +1,6 @@
 #include <utility>
 
+#include <echopipe/pipeline/graph/bad_examples.h>
 #include <echopipe/pipeline/graph/source_joint.h>
 
 namespace echopipe::internal {
@@ -42,7 +43,9 @@ void SourceJoint::Pull(Outbox& outbox) {
     source_->Poll(window_.credits(), &arrived_);
     for (const SourceItem& from : arrived_) {
       records_ += 1;
-      if (!from.record && fail_on_bad_) throw from.error->Within("source");
+      if (!from.record && EndsPipeline(*from.error, fail_on_bad_)) {
+        throw from.error->Within("source");
+      }
       window_.Sent();
       outbox.Send(Message::Of(ItemOf(from)));
     }

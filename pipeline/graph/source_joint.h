@@ -12,7 +12,7 @@ namespace echopipe::internal {
 
 /// The head of the graph: takes records from the source as credits allow.
 ///
-/// A bad record is a tombstone, or, if `fail_on_bad`, the end with its error.
+/// A bad record is a tombstone, or, if `fail_on_bad` or for want of memory, the end with its error.
 class SourceJoint final : public Joint {
  public:
   SourceJoint(std::unique_ptr<Source> source, uint64_t window, bool fail_on_bad, Clock& clock);
