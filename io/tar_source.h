@@ -41,6 +41,9 @@ class TarSource final : public Source {
   void Advance(uint64_t items) override { trail_.Advance(items); }
   SourceState state() const override { return trail_.state(); }
   SourceCounters counters() const override { return reads_.counters(); }
+  uint64_t window_records() const override {
+    return options_.shuffle == EpochOptions::Shuffle::kWindow ? options_.window : 0;
+  }
   std::optional<uint64_t> epoch_size() const override { return std::nullopt; }
 
  private:

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -8,14 +9,14 @@ namespace echopipe::internal {
 
 BatchJoint::BatchJoint(Options options, uint64_t window, const WritingStage* writer,
                        BufferPool& pool, BatchBuilder::Allocator allocator,
-                       BadExamples* bad_examples, std::function<void()> begun)
+                       BadExamples* bad_examples)
     : options_(std::move(options)),
+      window_(window),
       ring_(window),
       writer_(writer),
       pool_(pool),
       allocator_(std::move(allocator)),
-      bad_examples_(bad_examples),
-      begun_(std::move(begun)) {}
+      bad_examples_(bad_examples) {}
 
 void BatchJoint::Receive(Message message, Outbox& outbox) {
   if (message.kind == Message::Kind::kCredit) {
@@ -34,6 +35,7 @@ void BatchJoint::Accept(Message message, Outbox& outbox) {
     if (message.kind == Message::Kind::kEnd) return End(std::move(message.error), outbox);
     const bool ends_epoch = message.item->ends_epoch;
     bad_examples_->CountRecord(message.item->identity);
+    CountNeed(*message.item);
     if (message.item->example) {
       ++epoch_.examples;
       Place(std::move(message.item), outbox);
@@ -47,17 +49,40 @@ void BatchJoint::Accept(Message message, Outbox& outbox) {
   }
 }
 
-std::shared_ptr<BatchBuilder> BatchJoint::Begin(const Item& first) const {
-  auto batch =
-      std::make_shared<BatchBuilder>(options_.batch.size(), first, writer_, pool_, allocator_);
-  begun_();
-  return batch;
+void BatchJoint::CountNeed(const Item& item) {
+  need_ = item.need;
+  if (!item.example) return;
+  example_size_.Add(BytesOf(*item.example));
+  shared_size_.Add(SharedBytesOf(*item.example));
+}
+
+// Before a batch goes out, so that with the first one it is known whether the cap will do.
+void BatchJoint::CheckMemory() {
+  if (options_.memory_cap == 0 || !partial_) return;
+  const uint64_t size = options_.batch.size();
+  const uint64_t batch = partial_->bytes();
+  // Whole batches within the window, one begun, and one that the consumer has.
+  const uint64_t batches = window_ / size + 2;
+  const uint64_t bytes = need_.bytes + window_ * std::max(need_.item_bytes, example_size_.bytes()) +
+                         batches * batch +
+                         options_.batches_echoed * (batch + size * shared_size_.bytes());
+  if (CapFor(bytes) <= options_.memory_cap) return;
+  partial_ = nullptr;
+  // With room for later examples, should they be larger.
+  const uint64_t wanted = CapFor(bytes + bytes / 4);
+  throw Error({.code = ErrorCode::kResourceExhausted,
+               .what = "too small for the buffers that the spec asks for; about " +
+                       std::to_string(wanted - options_.memory_cap) + " bytes are missing",
+               .where = "RuntimeOptions.memory_cap",
+               .got = std::to_string(options_.memory_cap),
+               .wanted = "about " + std::to_string(wanted)});
 }
 
 void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
   if (!partial_) {
     if (!options_.drop()) SendHeld(outbox);
-    partial_ = Begin(*item);
+    partial_ =
+        std::make_shared<BatchBuilder>(options_.batch.size(), *item, writer_, pool_, allocator_);
   }
   partial_->Reserve(*item);
   partial_->set_epoch(item->stream_epoch);
@@ -65,6 +90,7 @@ void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
   item->builder = partial_;
   outbox.SendAs(0, Message::Of(std::move(item)));
   if (partial_->size() < options_.batch.size()) return;
+  CheckMemory();
   SendHeld(outbox);
   held_ = std::move(partial_);
   if (!options_.holds_batches()) SendHeld(outbox);
@@ -82,6 +108,7 @@ void BatchJoint::CountTombstone(const Item& item) {
 void BatchJoint::EndEpoch(Outbox& outbox) {
   bad_examples_->EndEpoch();
   CheckNotEmpty(std::exchange(epoch_, {}));
+  CheckMemory();
   if (options_.steps_per_epoch > 0) return;
   if (options_.across_epochs() || !options_.drop()) {
     const std::shared_ptr<BatchBuilder>& last = partial_ ? partial_ : held_;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 
 #include <echopipe/pipeline/graph/bad_examples.h>
@@ -19,13 +18,16 @@ namespace echopipe::internal {
 /// the batch's examples. A full batch is held back where what follows may still make it the last of
 /// its epoch: until the next example if tombstones may come, until the next full batch if
 /// remainders are dropped. An epoch in which no example has come ends the stream with kEmpty, as
-/// does one with too many bad examples with kLimitExceeded.
+/// does one with too many bad examples with kLimitExceeded. A memory cap that is too small ends it
+/// with kResourceExhausted, in the place of the batch after which that is known.
 class BatchJoint final : public Joint {
  public:
   struct Options {
     proto::Batch batch;
     uint64_t steps_per_epoch = 0;
-    bool may_skip = false;  ///< tombstones may come
+    bool may_skip = false;        ///< tombstones may come
+    uint64_t memory_cap = 0;      ///< 0: none
+    uint64_t batches_echoed = 0;  ///< the most that are held behind it
 
     bool across_epochs() const { return batch.across_epochs() || steps_per_epoch > 0; }
     bool drop() const { return batch.remainder() == proto::Batch::DROP; }
@@ -34,10 +36,8 @@ class BatchJoint final : public Joint {
     }
   };
 
-  /// `begun` is called for each batch that has got its memory and may throw (a memory cap).
   BatchJoint(Options options, uint64_t window, const WritingStage* writer, BufferPool& pool,
-             BatchBuilder::Allocator allocator, BadExamples* bad_examples,
-             std::function<void()> begun);
+             BatchBuilder::Allocator allocator, BadExamples* bad_examples);
 
   void Receive(Message message, Outbox& outbox) override;
 
@@ -50,7 +50,8 @@ class BatchJoint final : public Joint {
     uint64_t filtered_out = 0;
   };
 
-  std::shared_ptr<BatchBuilder> Begin(const Item& first) const;
+  void CountNeed(const Item& item);
+  void CheckMemory();
   void Place(std::shared_ptr<Item> item, Outbox& outbox);
   void CountTombstone(const Item& item);
   void EndEpoch(Outbox& outbox);
@@ -61,15 +62,18 @@ class BatchJoint final : public Joint {
   void SendBatch(std::shared_ptr<BatchBuilder> builder, Outbox& outbox);
 
   Options options_;
+  uint64_t window_;
   SequenceRing ring_;
   const WritingStage* writer_;
   BufferPool& pool_;
   BatchBuilder::Allocator allocator_;
   BadExamples* bad_examples_;
-  std::function<void()> begun_;
   std::shared_ptr<BatchBuilder> partial_;
   std::shared_ptr<BatchBuilder> held_;  // full
   Places epoch_;
+  MemoryNeed need_;        // in front of it
+  MeanSize example_size_;  // of examples
+  MeanSize shared_size_;   // of what a batch does not copy of them
   uint64_t batches_ = 0;
   std::deque<uint64_t> sizes_;  // of the batches whose credit has not come
   bool ended_ = false;

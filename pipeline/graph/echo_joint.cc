@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include <echopipe/pipeline/graph/echo_joint.h>
@@ -5,14 +6,12 @@
 namespace echopipe::internal {
 
 EchoJoint::EchoJoint(const EchoPoint& point, Windows windows, const Clock& clock,
-                     const Timer& stalls, std::function<void(const EchoJoint&)> admit)
+                     const Timer& stalls)
     : point_(point),
-      upstream_full_(windows.upstream_full),
-      downstream_idle_(windows.downstream_idle),
+      windows_(windows),
       ring_(windows.upstream),
       window_(windows.downstream),
       clock_(clock),
-      admit_(std::move(admit)),
       buffer_(point.options),
       opened_(clock.Now()),
       starved_(stalls) {
@@ -27,8 +26,9 @@ void EchoJoint::Receive(Message message, Outbox& outbox) {
   }
   Advance(outbox);
   const Clock::Time now = clock_.Now();
-  saturated_.Set(upstream_ended_ || ring_.count() + outbox.withheld() >= upstream_full_, now);
-  starved_.Set(!upstream_ended_ && window_.in_flight() <= downstream_idle_, now);
+  saturated_.Set(upstream_ended_ || ring_.count() + outbox.withheld() >= windows_.upstream_full,
+                 now);
+  starved_.Set(!upstream_ended_ && window_.in_flight() <= windows_.downstream_idle, now);
 }
 
 void EchoJoint::Advance(Outbox& outbox) {
@@ -57,15 +57,23 @@ void EchoJoint::Advance(Outbox& outbox) {
 
 void EchoJoint::Admit(std::shared_ptr<Item> item, Outbox& outbox) {
   const bool ends_epoch = item->ends_epoch;
+  CountNeed(*item);
   buffer_.Offer(std::move(item));
   outbox.Consumed(1);
   admitted_ = buffer_.order().admitted();
-  residents_ = buffer_.order().residents();
   if (ends_epoch) {
     epoch_borders_.push_back(point_.options.factor.Uses(buffer_.order().admitted()));
     if (point_.drain_each_epoch) buffer_.Close();
   }
-  admit_(*this);
+}
+
+void EchoJoint::CountNeed(const Item& item) {
+  size_.Add(item.example ? BytesOf(*item.example) : 0);
+  const uint64_t size = size_.bytes();
+  // On the edge it may have its old size or its new one.
+  need_.bytes = item.need.bytes + windows_.upstream * std::max(size, item.need.item_bytes) +
+                point_.options.shuffle_buffer * size;
+  need_.item_bytes = size;
 }
 
 void EchoJoint::Draw(Outbox& outbox) {
@@ -74,13 +82,13 @@ void EchoJoint::Draw(Outbox& outbox) {
   item->identity.use[item->identity.echo_points++] = use.use;
   item->age = use.age;
   item->stream_epoch = stream_epoch_;
+  item->need = need_;
   item->ends_epoch = !epoch_borders_.empty() && use.draw + 1 == epoch_borders_.front();
   if (item->ends_epoch) {
     ++stream_epoch_;
     epoch_borders_.pop_front();
   }
   draws_ = buffer_.order().draws();
-  residents_ = buffer_.order().residents();
   exceptions_ = buffer_.order().exceptions();
   window_.Sent();
   outbox.Send(Message::Of(std::move(item)));

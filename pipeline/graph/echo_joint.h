@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 
 #include <echopipe/base/clock.h>
@@ -30,41 +29,37 @@ class EchoJoint final : public Joint {
     uint64_t downstream_idle = 0;
   };
 
-  /// `admit` is called for each item admitted and may throw (a memory cap). `stalls` holds while
-  /// the consumer waits.
-  EchoJoint(const EchoPoint& point, Windows windows, const Clock& clock, const Timer& stalls,
-            std::function<void(const EchoJoint&)> admit);
+  /// `stalls` holds while the consumer waits.
+  EchoJoint(const EchoPoint& point, Windows windows, const Clock& clock, const Timer& stalls);
 
   void Receive(Message message, Outbox& outbox) override;
 
   // From any thread.
   const Window& window() const { return window_; }
-  uint64_t residents() const { return residents_; }
-  uint64_t shuffle_buffer() const { return point_.options.shuffle_buffer; }
   const std::string& position() const { return point_.position; }
   EchoPointStats Stats(Clock::Time now) const;
 
  private:
   void Advance(Outbox& outbox);
   void Admit(std::shared_ptr<Item> item, Outbox& outbox);
+  void CountNeed(const Item& item);
   void Draw(Outbox& outbox);
 
   EchoPoint point_;
-  uint64_t upstream_full_;
-  uint64_t downstream_idle_;
+  Windows windows_;
   SequenceRing ring_;
   Window window_;
   const Clock& clock_;
-  std::function<void(const EchoJoint&)> admit_;
   EchoBuffer<Item> buffer_;
   std::deque<uint64_t> epoch_borders_;  // draws after which an epoch ends
   uint64_t stream_epoch_ = 0;
+  MeanSize size_;
+  MemoryNeed need_;
   bool upstream_ended_ = false;
   std::shared_ptr<const Error> upstream_error_;
   bool ended_ = false;
 
   Clock::Time opened_;
-  Counter residents_;
   Counter admitted_;
   Counter draws_;
   Counter exceptions_;

@@ -86,8 +86,13 @@ Graph::~Graph() {
 void Graph::Build(Plan plan, const OpenSource& open_source) {
   const uint64_t slack = kItemsPerThread * static_cast<uint64_t>(threads_);
   const auto prefetch = static_cast<uint64_t>(options_.prefetch);
-  const BatchJoint::Options batch_options{
-      .batch = plan.batch, .steps_per_epoch = spec_.steps_per_epoch(), .may_skip = plan.may_skip};
+  BatchJoint::Options batch_options{.batch = plan.batch,
+                                    .steps_per_epoch = spec_.steps_per_epoch(),
+                                    .may_skip = plan.may_skip,
+                                    .memory_cap = options_.memory_cap};
+  for (const EchoPoint& point : plan.batch_echoes) {
+    batch_options.batches_echoed += point.options.shuffle_buffer + prefetch;
+  }
   // The consumer returns the credits of the last echo point: two batches and more.
   const uint64_t batches_ahead = prefetch + (batch_options.holds_batches() ? 1 : 0);
   std::vector<uint64_t> windows(plan.segments.size(), slack);
@@ -120,8 +125,7 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
   source_node_ = &AddJoint(std::move(source), 0);
   JointNode* last = source_node_;
   const auto add_echo = [&](const EchoPoint& point, EchoJoint::Windows around) -> JointNode& {
-    auto joint = std::make_unique<EchoJoint>(point, around, *clock_, outlet_->stalls(),
-                                             [this](const EchoJoint& echo) { CheckMemory(echo); });
+    auto joint = std::make_unique<EchoJoint>(point, around, *clock_, outlet_->stalls());
     echoes_.push_back(joint.get());
     return AddJoint(std::move(joint), around.upstream_full);
   };
@@ -137,7 +141,7 @@ void Graph::Build(Plan plan, const OpenSource& open_source) {
 
   JointNode& batch = AddJoint(
       std::make_unique<BatchJoint>(batch_options, windows.back(), segments_.back()->writer(), pool_,
-                                   options_.allocator, &bad_examples_, [this] { CheckMemory(); }),
+                                   options_.allocator, &bad_examples_),
       windows.back());
   Connect(*last, segments_.back().get(), batch);
   fill_node_ = std::make_unique<FillNode>(
@@ -296,32 +300,6 @@ void Graph::Drive() {
 void Graph::Stop() {
   outlet_->Fail(Error({.code = ErrorCode::kStopped, .what = "the pipeline was stopped"}));
   stopped_.store(true);
-}
-
-void Graph::CheckMemory(const EchoJoint& joint) const {
-  const uint64_t used = pool_.bytes_in_use();
-  if (options_.memory_cap == 0 || used <= options_.memory_cap) return;
-  const double fill = static_cast<double>(joint.residents()) /
-                      static_cast<double>(std::max<uint64_t>(joint.shuffle_buffer(), 1));
-  ThrowOverCap(static_cast<uint64_t>(static_cast<double>(used) / fill),
-               "echo " + joint.position() + " with " + std::to_string(joint.residents()) + " of " +
-                   std::to_string(joint.shuffle_buffer()) + " items");
-}
-
-// With an echo point its admissions are where the memory is looked at: they know what is to come.
-void Graph::CheckMemory() const {
-  if (!echoes_.empty()) return;
-  const uint64_t used = pool_.bytes_in_use();
-  if (options_.memory_cap > 0 && used > options_.memory_cap) ThrowOverCap(used, "batch");
-}
-
-void Graph::ThrowOverCap(uint64_t needed, std::string where) const {
-  throw Error({.code = ErrorCode::kResourceExhausted,
-               .what = "the memory cap is too small for this spec, about " +
-                       std::to_string(needed - options_.memory_cap) + " bytes are missing",
-               .where = std::move(where),
-               .got = std::to_string(options_.memory_cap),
-               .wanted = "about " + std::to_string(needed)});
 }
 
 void Graph::NoteFreshRecords() {

@@ -83,9 +83,6 @@ class Graph {
                JointNode::output_ports_type& ports);
   void Fill(const Message& message, FillNode::output_ports_type& ports);
   void Post(JointNode& node, Message message);
-  void CheckMemory(const EchoJoint& joint) const;
-  void CheckMemory() const;
-  [[noreturn]] void ThrowOverCap(uint64_t needed, std::string where) const;
   void NoteFreshRecords();
   void AddSteadyState(PipelineStats* stats) const;
 

@@ -63,6 +63,8 @@ std::shared_ptr<Item> SourceJoint::ItemOf(const SourceItem& from) {
   item->identity.ordinal = from.ordinal;
   item->stream_epoch = from.epoch;
   item->ends_epoch = from.ends_epoch;
+  size_.Add(from.record ? from.record->size() : 0);
+  item->need = {.bytes = source_->window_records() * size_.bytes(), .item_bytes = size_.bytes()};
   if (from.record) {
     item->example = ExampleOf(*from.record);
   } else {

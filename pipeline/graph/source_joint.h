@@ -39,6 +39,7 @@ class SourceJoint final : public Joint {
   bool fail_on_bad_;
   Clock& clock_;
   std::vector<SourceItem> arrived_;
+  MeanSize size_;
   bool ended_ = false;
   Counter records_;
   Timer held_;
