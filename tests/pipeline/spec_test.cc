@@ -150,6 +150,30 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{SOURCE "stage { filter { function: 'known' } } " BATCH,
               "stage[0]: function: ", "there are none"}));
 
+#define GRAY "stage { decode { color: GRAY } } "
+
+INSTANTIATE_TEST_SUITE_P(
+    Channels, SpecErrors,
+    ::testing::Values(Wrong{SOURCE GRAY "stage { normalize {} } " BATCH,
+                            "stage[1]: normalize.mean: ", "default of 3 values"},
+                      Wrong{SOURCE GRAY "stage { random_flip {} } stage { echo { factor: 2 } } "
+                                        "stage { normalize { mean: 0.5 std: [1, 2, 3] } } " BATCH,
+                            "stage[3]: normalize.std: ", "got 3 values, wanted 1"},
+                      Wrong{SOURCE
+                            "stage { decode { feature: 'mask' color: GRAY } } stage { decode {} } "
+                            "stage { normalize {} } stage { normalize { feature: 'mask' } } " BATCH,
+                            "stage[3]: normalize.mean: ", "one channel"}));
+
+TEST(SpecTest, ThreeMeansAreForPicturesThatMayHaveThreeChannels) {
+  for (const std::string stages :
+       {GRAY "stage { normalize { mean: 0.5 std: 0.2 } } ",
+        "stage { decode {} } stage { normalize {} } ",
+        GRAY "stage { map { function: 'known' } } stage { normalize {} } ",
+        "stage { decode { feature: 'mask' color: GRAY } } stage { normalize {} } "}) {
+    PipelineSpec::FromText(SOURCE + stages + BATCH).WithMap("known", [](Example&) {}).Validate();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Echoes, SpecErrors,
     ::testing::Values(
