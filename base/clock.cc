@@ -28,8 +28,8 @@ class SteadyClock final : public Clock {
   void CallAt(Time time, std::function<void()> callback) override {
     {
       MutexLock lock(mutex_);
-      calls_.emplace(std::pair(time, next_call_++), std::move(callback));
       if (!thread_.joinable()) thread_ = std::jthread([this] { Run(); });
+      calls_.emplace(std::pair(time, next_call_++), std::move(callback));
     }
     changed_.NotifyAll();
   }

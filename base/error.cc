@@ -48,6 +48,10 @@ Error::Error(Details details) : details_(std::move(details)) {
   if (!found.empty()) message_ += " (" + found + ")";
 }
 
+Error OutOfMemory() {
+  return Error({.code = ErrorCode::kResourceExhausted, .what = "out of memory"});
+}
+
 Error Error::Within(std::string_view where) const {
   Details outer = details_;
   outer.where = outer.where.empty() ? std::string(where) : std::string(where) + ": " + outer.where;

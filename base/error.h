@@ -23,7 +23,7 @@ enum class ErrorCode {
   kShapeMismatch,      ///< tensors that should be stacked have unequal shapes or types
   kMissingMember,      ///< a sample lacks a member that the spec asks for
   kUserFunction,       ///< a user's Map or Filter function threw
-  kResourceExhausted,  ///< over the memory cap
+  kResourceExhausted,  ///< no memory, or over the memory cap
   kStopped,            ///< Stop() was called
   kForked,             ///< used in a child process after fork()
   kInternal,           ///< a broken promise of our own
@@ -59,6 +59,10 @@ class ECHOPIPE_EXPORT Error : public std::exception {
   Details details_;
   std::string message_;
 };
+
+/// That there is no memory. Made, moved and copied without any: its text is short enough to need
+/// none.
+ECHOPIPE_EXPORT Error OutOfMemory();
 
 /// A value, or the error that stands in its place: errors that travel as messages.
 template <class T>

@@ -283,6 +283,14 @@ bool MatchesGlob(std::string_view pattern, std::string_view name) {
   return p == pattern.size();
 }
 
+std::vector<std::string> PlainNames(std::string_view uri) {
+  std::vector<std::string> names;
+  for (const std::string& pattern : ExpandBraces(uri)) {
+    if (!HasGlob(pattern)) names.push_back(Unescape(pattern));
+  }
+  return names;
+}
+
 std::vector<std::string> ExpandUri(std::string_view uri, Storage& storage) {
   Names names(uri);
   for (const std::string& pattern : ExpandBraces(uri)) {

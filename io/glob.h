@@ -34,4 +34,7 @@ bool MatchesGlob(std::string_view pattern, std::string_view name);
 ///         glob is taken as it is, whether it is there or not.
 std::vector<std::string> ExpandUri(std::string_view uri, Storage& storage);
 
+/// Those of these names that have no glob.
+std::vector<std::string> PlainNames(std::string_view uri);
+
 }  // namespace echopipe::internal

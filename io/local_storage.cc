@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cerrno>
-#include <deque>
 #include <filesystem>
 #include <map>
 #include <new>
@@ -23,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using internal::StoppedRead;
 using internal::SystemError;
+using internal::UnreadForMemory;
 
 constexpr int kMaxThreads = 1024;
 
@@ -143,13 +143,14 @@ class LocalStorage final : public Storage {
   void Run();
   void End();
   std::optional<Task> TakeNext() ECHOPIPE_REQUIRES(mutex_);
-  void Finish(Task task);
+  void Finish(Task task) noexcept;
   void Count(const Result<ReadResult>& result);
 
   mutable Mutex mutex_;
   CondVar changed_;
   std::map<ReadId, Task> queue_ ECHOPIPE_GUARDED_BY(mutex_);
-  std::deque<Task> stopped_ ECHOPIPE_GUARDED_BY(mutex_);  // cancelled, their callbacks still to run
+  std::map<ReadId, Task> stopped_
+      ECHOPIPE_GUARDED_BY(mutex_);  // cancelled, their callbacks still to run
   ReadId next_id_ ECHOPIPE_GUARDED_BY(mutex_) = 1;
   bool ended_ ECHOPIPE_GUARDED_BY(mutex_) = false;
   StorageStats stats_ ECHOPIPE_GUARDED_BY(mutex_);
@@ -205,8 +206,8 @@ void LocalStorage::Cancel(ReadId id) {
     MutexLock lock(mutex_);
     auto task = queue_.extract(id);
     if (task.empty()) return;
-    stopped_.push_back(std::move(task.mapped()));
-    stopped_.back().stopped = true;
+    task.mapped().stopped = true;
+    stopped_.insert(std::move(task));
   }
   changed_.NotifyOne();
 }
@@ -240,25 +241,22 @@ void LocalStorage::End() {
 }
 
 std::optional<LocalStorage::Task> LocalStorage::TakeNext() {
-  std::optional<Task> task;
-  if (!stopped_.empty()) {
-    task = std::move(stopped_.front());
-    stopped_.pop_front();
-  } else if (!queue_.empty()) {
-    task = std::move(queue_.begin()->second);
-    queue_.erase(queue_.begin());
-    task->stopped = ended_;
-  }
+  std::map<ReadId, Task>& from = stopped_.empty() ? queue_ : stopped_;
+  if (from.empty()) return std::nullopt;
+  std::optional<Task> task = std::move(from.begin()->second);
+  from.erase(from.begin());
+  task->stopped = task->stopped || ended_;
   return task;
 }
 
-void LocalStorage::Finish(Task task) {
+// Nothing here may throw: it runs in a thread of the storage's own.
+void LocalStorage::Finish(Task task) noexcept {
   Result<ReadResult> result = [&]() -> Result<ReadResult> {
     if (task.stopped) return StoppedRead(task.request.path);
     try {
       return ReadRange(task.request, *task.pool);
     } catch (const std::bad_alloc&) {
-      return IoError(task.request.path, "no memory for the bytes of the read");
+      return UnreadForMemory(task.request.path);
     }
   }();
   Count(result);

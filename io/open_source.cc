@@ -20,6 +20,9 @@ using internal::SampleMembers;
 // Their order takes memory for each; far above any real use.
 constexpr uint64_t kMaxWindow = 100'000'000;
 constexpr uint64_t kMaxEpochs = uint64_t{1} << 32;
+// Over a network it would take too long to ask for more shards one by one.
+constexpr size_t kMostShardsAskedFor = 1000;
+constexpr size_t kMostShardsNamed = 3;
 
 [[noreturn]] void ThrowField(const std::string& field, std::string what, std::string got = {},
                              std::string wanted = {}) {
@@ -149,6 +152,29 @@ std::vector<std::string> ExpandAll(const proto::Source& spec, Storage& storage) 
   return names;
 }
 
+// Shards that a pattern has found are there.
+void CheckShardsAreThere(const proto::Source& spec, Storage& storage) {
+  std::vector<std::string> names;
+  for (const std::string& uri : spec.uri()) {
+    std::vector<std::string> plain = internal::PlainNames(uri);
+    std::move(plain.begin(), plain.end(), std::back_inserter(names));
+  }
+  if (names.size() > kMostShardsAskedFor) return;
+  std::string named;
+  size_t missing = 0;
+  for (const std::string& name : names) {
+    const Result<uint64_t> size = storage.Size(name);
+    if (size.ok() || size.error().code() != ErrorCode::kNotFound) continue;
+    if (missing++ < kMostShardsNamed) named += (named.empty() ? "" : ", ") + name;
+  }
+  if (missing == 0) return;
+  if (missing > kMostShardsNamed) named += ", ...";
+  throw Error({.code = ErrorCode::kNotFound,
+               .what = std::to_string(missing) + " of " + std::to_string(names.size()) +
+                       " shards are not there: " + named,
+               .where = "source.uri"});
+}
+
 // "photos/: 500 images in 500 classes; passed over: 2 hidden, 1 of another kind"
 std::string Describe(const internal::FolderListing& listing, const std::string& name) {
   const internal::PassedOver& over = listing.passed_over();
@@ -210,6 +236,7 @@ std::unique_ptr<Source> OpenSource(const proto::Source& spec, std::shared_ptr<St
   const EpochOptions epochs = EpochsOf(spec, options);
   const SourceState start = options.start.value_or(SourceState{});
   if (CommonFormat(spec, names) == proto::Source::TAR) {
+    CheckShardsAreThere(spec, *storage);
     CheckState(start, names.size(), names.size());
     return std::make_unique<internal::TarSource>(std::move(names), MembersOf(spec.tar()), epochs,
                                                  start, std::move(storage), pool, options.limits,

@@ -23,7 +23,7 @@ struct SourceOptions {
   Shard shard = {};
   SourceLimits limits = {};
   /// Called from a storage thread when something has arrived, under no lock. It must neither wait
-  /// nor destroy the source.
+  /// nor destroy the source nor throw.
   std::function<void()> wake = {};
   /// Told what was listed and passed over. Called by OpenSource() alone.
   std::function<void(std::string_view)> log = {};
@@ -40,7 +40,8 @@ ECHOPIPE_EXPORT void ValidateSource(const proto::Source& spec);
 ///
 /// `pool` must outlive the source.
 /// Errors  As ValidateSource(); kInvalidArgument for options out of range or a state that cannot be
-///         this source's; kNotFound, kEmpty and others of the listing.
+///         this source's; kNotFound, kEmpty and others of the listing; kNotFound for shards
+///         that are not there, if there are no more than 1,000 without a glob.
 ECHOPIPE_EXPORT std::unique_ptr<Source> OpenSource(const proto::Source& spec,
                                                    std::shared_ptr<Storage> storage,
                                                    BufferPool& pool, SourceOptions options);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <list>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -12,8 +13,10 @@ class ReadQueue::Shared {
  public:
   explicit Shared(std::function<void()> wake) : wake_(std::move(wake)) {}
 
+  // What is needed when it arrives is allocated here, where it may fail.
   uint64_t Begin(uint64_t bytes) {
     MutexLock lock(mutex_);
+    under_way_[next_serial_].arrival.push_back({.serial = next_serial_, .result = ReadResult()});
     ++callbacks_due_;
     ++counters_.reads_in_flight;
     counters_.bytes_in_flight += bytes;
@@ -21,24 +24,32 @@ class ReadQueue::Shared {
         std::max(counters_.peak_reads_in_flight, counters_.reads_in_flight);
     counters_.peak_bytes_in_flight =
         std::max(counters_.peak_bytes_in_flight, counters_.bytes_in_flight);
-    under_way_.emplace(next_serial_, std::nullopt);
     return next_serial_++;
+  }
+
+  // The read could not be started.
+  void TakeBack(uint64_t serial, uint64_t bytes) {
+    MutexLock lock(mutex_);
+    under_way_.erase(serial);
+    --callbacks_due_;
+    --counters_.reads_in_flight;
+    counters_.bytes_in_flight -= bytes;
   }
 
   // The read may have arrived already.
   void SetId(uint64_t serial, Storage::ReadId id) {
     MutexLock lock(mutex_);
     const auto read = under_way_.find(serial);
-    if (read != under_way_.end()) read->second = id;
+    if (read != under_way_.end()) read->second.id = id;
   }
 
-  void Arrive(uint64_t serial, uint64_t asked, Result<ReadResult> result) {
+  void Arrive(uint64_t serial, uint64_t asked, Result<ReadResult> result) noexcept {
     if (Store(serial, asked, std::move(result)) && wake_) wake_();
     MutexLock lock(mutex_);
     if (--callbacks_due_ == 0) idle_.NotifyAll();
   }
 
-  std::vector<Arrival> TakeArrivals() {
+  std::list<Arrival> TakeArrivals() {
     MutexLock lock(mutex_);
     woken_ = false;
     return std::exchange(arrivals_, {});
@@ -47,18 +58,19 @@ class ReadQueue::Shared {
   std::optional<Storage::ReadId> IdOf(uint64_t serial) const {
     MutexLock lock(mutex_);
     const auto read = under_way_.find(serial);
-    return read == under_way_.end() ? std::nullopt : read->second;
+    return read == under_way_.end() ? std::nullopt : read->second.id;
   }
 
-  // No wake follows that has not begun.
-  std::vector<Storage::ReadId> End() {
-    MutexLock lock(mutex_);
-    ended_ = true;
-    std::vector<Storage::ReadId> ids;
-    for (const auto& [serial, id] : under_way_) {
-      if (id) ids.push_back(*id);
+  // No wake follows that has not begun, and nothing more arrives.
+  void End(Storage& storage) {
+    std::unordered_map<uint64_t, UnderWay> under_way;
+    {
+      MutexLock lock(mutex_);
+      under_way.swap(under_way_);
     }
-    return ids;
+    for (const auto& [serial, read] : under_way) {
+      if (read.id) storage.Cancel(*read.id);
+    }
   }
 
   void WaitUntilIdle() {
@@ -78,28 +90,34 @@ class ReadQueue::Shared {
   }
 
  private:
+  struct UnderWay {
+    std::optional<Storage::ReadId> id = {};
+    std::list<Arrival> arrival = {};  // one, without its result
+  };
+
   // True if the consumer is to be woken.
   bool Store(uint64_t serial, uint64_t asked, Result<ReadResult> result) {
     MutexLock lock(mutex_);
-    under_way_.erase(serial);
     --counters_.reads_in_flight;
     counters_.bytes_in_flight -=
         asked - std::min<uint64_t>(asked, result.ok() ? result.value().data->size() : 0);
-    arrivals_.push_back({.serial = serial, .result = std::move(result)});
-    return !ended_ && !std::exchange(woken_, true);
+    const auto read = under_way_.find(serial);
+    if (read == under_way_.end()) return false;  // after the end
+    read->second.arrival.front().result = std::move(result);
+    arrivals_.splice(arrivals_.end(), read->second.arrival);
+    under_way_.erase(read);
+    return !std::exchange(woken_, true);
   }
 
   std::function<void()> wake_;  // set until the end
   mutable Mutex mutex_;
   CondVar idle_;
   SourceCounters counters_ ECHOPIPE_GUARDED_BY(mutex_);
-  std::unordered_map<uint64_t, std::optional<Storage::ReadId>> under_way_
-      ECHOPIPE_GUARDED_BY(mutex_);
-  std::vector<Arrival> arrivals_ ECHOPIPE_GUARDED_BY(mutex_);
+  std::unordered_map<uint64_t, UnderWay> under_way_ ECHOPIPE_GUARDED_BY(mutex_);
+  std::list<Arrival> arrivals_ ECHOPIPE_GUARDED_BY(mutex_);
   uint64_t next_serial_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
   uint64_t callbacks_due_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
   bool woken_ ECHOPIPE_GUARDED_BY(mutex_) = false;
-  bool ended_ ECHOPIPE_GUARDED_BY(mutex_) = false;
 };
 
 ReadQueue::ReadQueue(std::shared_ptr<Storage> storage, BufferPool& pool, const SourceLimits& limits,
@@ -110,7 +128,7 @@ ReadQueue::ReadQueue(std::shared_ptr<Storage> storage, BufferPool& pool, const S
       shared_(std::make_shared<Shared>(std::move(wake))) {}
 
 ReadQueue::~ReadQueue() {
-  for (const Storage::ReadId id : shared_->End()) storage_->Cancel(id);
+  shared_->End(*storage_);
   shared_->WaitUntilIdle();
 }
 
@@ -127,11 +145,16 @@ bool ReadQueue::HasRoom(uint64_t bytes) const {
 uint64_t ReadQueue::Start(ReadRequest request) {
   const uint64_t asked = request.length;
   const uint64_t serial = shared_->Begin(asked);
-  const Storage::ReadId id = storage_->Read(
-      std::move(request), pool_, [shared = shared_, serial, asked](Result<ReadResult> result) {
-        shared->Arrive(serial, asked, std::move(result));
-      });
-  shared_->SetId(serial, id);
+  try {
+    shared_->SetId(serial,
+                   storage_->Read(std::move(request), pool_,
+                                  [shared = shared_, serial, asked](Result<ReadResult> result) {
+                                    shared->Arrive(serial, asked, std::move(result));
+                                  }));
+  } catch (...) {
+    shared_->TakeBack(serial, asked);
+    throw;
+  }
   return serial;
 }
 
@@ -139,7 +162,7 @@ void ReadQueue::Cancel(uint64_t serial) {
   if (const std::optional<Storage::ReadId> id = shared_->IdOf(serial)) storage_->Cancel(*id);
 }
 
-std::vector<ReadQueue::Arrival> ReadQueue::TakeArrivals() { return shared_->TakeArrivals(); }
+std::list<ReadQueue::Arrival> ReadQueue::TakeArrivals() { return shared_->TakeArrivals(); }
 void ReadQueue::Release(uint64_t bytes) { shared_->Release(bytes); }
 SourceCounters ReadQueue::counters() const { return shared_->counters(); }
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
-#include <vector>
 
 #include <echopipe/io/source.h>
 #include <echopipe/io/storage.h>
@@ -13,7 +13,7 @@ namespace echopipe::internal {
 /// A source's reads: counted against its limits, and ended with it.
 ///
 /// `wake` is called from a storage thread when something has arrived since the last
-/// TakeArrivals(), once, under no lock.
+/// TakeArrivals(), once, under no lock; it must not throw.
 /// End      The destructor cancels what is under way and returns when no callback, nor `wake`, can
 ///          run any more.
 /// Threads  counters() from any thread; the rest by one caller at a time.
@@ -41,7 +41,7 @@ class ReadQueue {
   /// Asks that a read end soon; it still arrives.
   void Cancel(uint64_t serial);
   /// What has arrived since the last call, in any order.
-  std::vector<Arrival> TakeArrivals();
+  std::list<Arrival> TakeArrivals();
   /// Bytes that are no longer held.
   void Release(uint64_t bytes);
   SourceCounters counters() const;

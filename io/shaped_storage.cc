@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <exception>
 #include <map>
 #include <optional>
 #include <utility>
@@ -67,6 +68,7 @@ class Link : public std::enable_shared_from_this<Link> {
   void SetInnerId(ReadId id, ReadId inner_id);
   void InnerDone(ReadId id, Result<ReadResult> result);
   void EnterPipe(ReadId id);
+  bool DeliverAt(Time time, ReadId id);
   void Deliver(ReadId id);
   std::optional<Read> Take(ReadId id);
   std::optional<ReadId> AnyInnerDone() const ECHOPIPE_REQUIRES(mutex_);
@@ -94,11 +96,16 @@ Storage::ReadId Link::Start(ReadRequest request, BufferPool& pool, Storage::Call
                             .ready = After(clock_.Now(), LatencyOf(options_, id - 1)),
                             .cancelled = ended_});
   }
-  const ReadId inner_id = inner_.Read(std::move(request), pool,
-                                      [self = shared_from_this(), id](Result<ReadResult> result) {
-                                        self->InnerDone(id, std::move(result));
-                                      });
-  SetInnerId(id, inner_id);
+  try {
+    SetInnerId(id, inner_.Read(std::move(request), pool,
+                               [self = shared_from_this(), id](Result<ReadResult> result) {
+                                 self->InnerDone(id, std::move(result));
+                               }));
+  } catch (...) {
+    MutexLock lock(mutex_);
+    reads_.erase(id);
+    throw;
+  }
   return id;
 }
 
@@ -122,7 +129,7 @@ void Link::Cancel(ReadId id) {
     Read& read = found->second;
     read.cancelled = true;
     if (read.result)
-      clock_.CallAt(clock_.Now(), [self = shared_from_this(), id] { self->Deliver(id); });
+      DeliverAt(clock_.Now(), id);  // if that fails, it is delivered when it would have been
     else
       inner_id = read.inner_id;
   }
@@ -130,18 +137,19 @@ void Link::Cancel(ReadId id) {
 }
 
 void Link::End() {
-  std::vector<ReadId> inner_ids;
-  {
-    MutexLock lock(mutex_);
-    ended_ = true;
-    for (auto& [id, read] : reads_) {
-      read.cancelled = true;
-      if (!read.result && read.inner_id) inner_ids.push_back(*read.inner_id);
-    }
-  }
-  for (const ReadId inner_id : inner_ids) inner_.Cancel(inner_id);
-
   mutex_.lock();
+  ended_ = true;
+  for (auto next = reads_.begin(); next != reads_.end();) {
+    const ReadId id = next->first;
+    Read& read = next->second;
+    read.cancelled = true;
+    if (const std::optional<ReadId> inner_id = read.inner_id; inner_id && !read.result) {
+      mutex_.unlock();
+      inner_.Cancel(*inner_id);
+      mutex_.lock();
+    }
+    next = reads_.upper_bound(id);
+  }
   while (!reads_.empty() || running_callbacks_ > 0) {
     const std::optional<ReadId> id = AnyInnerDone();
     if (!id) {
@@ -167,22 +175,40 @@ void Link::InnerDone(ReadId id, Result<ReadResult> result) {
     read.result = std::move(result);
     read.ready = std::max(read.ready, clock_.Now());
     if (!read.cancelled) {
-      clock_.CallAt(read.ready, [self = shared_from_this(), id] { self->EnterPipe(id); });
-      return;
+      try {
+        clock_.CallAt(read.ready, [self = shared_from_this(), id] { self->EnterPipe(id); });
+        return;
+      } catch (const std::exception&) {
+        read.result = OutOfMemory();
+      }
     }
   }
   Deliver(id);
 }
 
 void Link::EnterPipe(ReadId id) {
-  MutexLock lock(mutex_);
-  const auto found = reads_.find(id);
-  if (found == reads_.end()) return;
-  const Read& read = found->second;
-  const uint64_t bytes = read.result->ok() ? read.result->value().data->size() : 0;
-  pipe_free_ =
-      After(std::max(pipe_free_, read.ready), TransferTime(bytes, options_.bytes_per_second));
-  clock_.CallAt(pipe_free_, [self = shared_from_this(), id] { self->Deliver(id); });
+  {
+    MutexLock lock(mutex_);
+    const auto found = reads_.find(id);
+    if (found == reads_.end()) return;
+    Read& read = found->second;
+    const uint64_t bytes = read.result->ok() ? read.result->value().data->size() : 0;
+    pipe_free_ =
+        After(std::max(pipe_free_, read.ready), TransferTime(bytes, options_.bytes_per_second));
+    if (DeliverAt(pipe_free_, id)) return;
+    read.result = OutOfMemory();
+  }
+  Deliver(id);
+}
+
+// False if there is no memory, or no thread, for that.
+bool Link::DeliverAt(Time time, ReadId id) {
+  try {
+    clock_.CallAt(time, [self = shared_from_this(), id] { self->Deliver(id); });
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 void Link::Deliver(ReadId id) {

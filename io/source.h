@@ -136,6 +136,8 @@ class Source {
   /// give other items for the same state.
   virtual uint64_t fingerprint() const = 0;
   virtual SourceCounters counters() const = 0;
+  /// Records that its shuffle window holds when it is full; 0 if it holds none.
+  virtual uint64_t window_records() const { return 0; }
   /// Items in one epoch of this rank, where that is known without reading them.
   virtual std::optional<uint64_t> epoch_size() const = 0;
 };

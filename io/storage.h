@@ -40,7 +40,8 @@ struct StorageStats {
 /// Where objects are: named byte sequences in folders, read by range.
 ///
 /// Order    Reads may complete in any order.
-/// Errors   Messages name the path. A missing object is kNotFound, everything else kIo.
+/// Errors   Messages name the path. A missing object is kNotFound, want of memory is
+///          kResourceExhausted (and may name nothing), everything else kIo.
 /// End      The destructor cancels what is under way and returns when every callback has returned.
 /// Threads  Every method may be called from any thread. List and Size block; Read does not.
 class ECHOPIPE_EXPORT Storage {
@@ -56,11 +57,12 @@ class ECHOPIPE_EXPORT Storage {
   virtual Result<uint64_t> Size(const std::string& path) = 0;
 
   /// Starts a read into a buffer of `pool` (which must outlive it). The callback runs exactly once,
-  /// on a thread of the storage's own and under no lock, and must be short; it may start further
-  /// reads. A range that begins at or after the end gives no bytes.
+  /// on a thread of the storage's own and under no lock, and must be short and not throw; it may
+  /// start further reads. A range that begins at or after the end gives no bytes. Throws
+  /// std::bad_alloc if there is no memory to ask with; then no callback runs.
   virtual ReadId Read(ReadRequest request, BufferPool& pool, Callback callback) = 0;
   /// Asks that a read end soon. Its callback still runs: with kStopped, or as if not cancelled.
-  /// Unknown or completed ids are ignored.
+  /// Unknown or completed ids are ignored. Throws nothing.
   virtual void Cancel(ReadId id) = 0;
 
   virtual StorageStats Stats() const = 0;

@@ -1,9 +1,26 @@
+#include <new>
+
 #include <echopipe/io/storage_error.h>
 
 namespace echopipe::internal {
+namespace {
 
-Error StoppedRead(const std::string& path) {
-  return Error({.code = ErrorCode::kStopped, .what = "the read was cancelled", .where = path});
+Error ErrorIfMemory(ErrorCode code, const char* what, const std::string& path) noexcept {
+  try {
+    return Error({.code = code, .what = what, .where = path});
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+}  // namespace
+
+Error StoppedRead(const std::string& path) noexcept {
+  return ErrorIfMemory(ErrorCode::kStopped, "the read was cancelled", path);
+}
+
+Error UnreadForMemory(const std::string& path) noexcept {
+  return ErrorIfMemory(ErrorCode::kResourceExhausted, "no memory for the bytes of the read", path);
 }
 
 Error SystemError(const std::string& path, std::error_code reason) {

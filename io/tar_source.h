@@ -42,6 +42,9 @@ class TarSource final : public Source {
   SourceState state() const override { return trail_.state(); }
   uint64_t fingerprint() const override { return stream_.fingerprint(); }
   SourceCounters counters() const override { return reads_.counters(); }
+  uint64_t window_records() const override {
+    return options_.shuffle == EpochOptions::Shuffle::kWindow ? options_.window : 0;
+  }
   std::optional<uint64_t> epoch_size() const override { return std::nullopt; }
 
  private:

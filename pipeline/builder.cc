@@ -81,14 +81,14 @@ PipelineBuilder& PipelineBuilder::Normalize() {
 }
 
 PipelineBuilder& PipelineBuilder::Map(std::string name, MapFunction function) {
-  impl_->spec.add_stage()->mutable_map()->set_function(name);
-  impl_->functions = impl_->functions.WithMap(std::move(name), std::move(function));
+  impl_->functions = impl_->functions.WithMap(name, std::move(function));
+  impl_->spec.add_stage()->mutable_map()->set_function(std::move(name));
   return *this;
 }
 
 PipelineBuilder& PipelineBuilder::Filter(std::string name, FilterFunction function) {
-  impl_->spec.add_stage()->mutable_filter()->set_function(name);
-  impl_->functions = impl_->functions.WithFilter(std::move(name), std::move(function));
+  impl_->functions = impl_->functions.WithFilter(name, std::move(function));
+  impl_->spec.add_stage()->mutable_filter()->set_function(std::move(name));
   return *this;
 }
 

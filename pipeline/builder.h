@@ -68,6 +68,8 @@ class ECHOPIPE_EXPORT PipelineBuilder {
   PipelineBuilder& RandomResizedCrop(uint32_t height, uint32_t width);
   PipelineBuilder& RandomFlip();
   PipelineBuilder& Normalize();
+  /// Throws kInvalidArgument if the function is empty, or another map (filter) has that name. To
+  /// call one twice: Stage("map { function: 'name' }").
   PipelineBuilder& Map(std::string name, MapFunction function);
   PipelineBuilder& Filter(std::string name, FilterFunction function);
   PipelineBuilder& Batch(const BatchSettings& settings);

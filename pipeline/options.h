@@ -20,8 +20,12 @@ struct RuntimeOptions {
   int reads_in_flight = 32;
   /// Batches made ahead of the consumer, 2..1024.
   int prefetch = 2;
-  /// The most bytes of records, examples and batches held together; 0: no cap. If what the spec
-  /// asks for does not fit, the pipeline fails with the bytes missing.
+  /// The most bytes of records, examples and batches held together, those of `allocator` too; 0: no
+  /// cap. A quarter of it, 128 MiB at most, is for reading ahead. Before a batch goes out, what the
+  /// spec's full buffers will take is estimated from the mean sizes so far; if that is more than
+  /// the cap leaves, the pipeline fails with the bytes missing, as a rule in the first batch's
+  /// place. It depends on spec, options and data alone. The bytes it names leave a quarter for
+  /// examples that are still to come and larger; should sizes grow beyond that, it fails later.
   uint64_t memory_cap = 0;
   /// Makes a batch tensor's memory (pinned memory, for example); null: the pipeline's own pool.
   /// Called on the pipeline's threads.

@@ -7,6 +7,7 @@
 #include <echopipe/base/error.h>
 #include <echopipe/io/open_source.h>
 #include <echopipe/pipeline/graph/graph.h>
+#include <echopipe/pipeline/graph/memory_need.h>
 #include <echopipe/pipeline/graph/shadow_codec.h>
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/pipeline/stages/stage.h>
@@ -74,8 +75,7 @@ class Pipeline::Impl {
               if (start) source.start = start->state.source;
               source.limits.reads_in_flight = options.reads_in_flight;
               if (options.memory_cap > 0) {
-                source.limits.bytes_in_flight =
-                    std::min(source.limits.bytes_in_flight, options.memory_cap / 4 + 1);
+                source.limits.bytes_in_flight = internal::ReadAheadOf(options.memory_cap);
               }
               std::unique_ptr<Source> opened =
                   OpenSource(spec.message().source(0), storage_, pool, std::move(source));

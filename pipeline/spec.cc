@@ -30,6 +30,19 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   std::string place_;
 };
 
+// A second function of that name would run in the first one's place too.
+template <class Function, class Functions>
+void AddFunction(const char* kind, std::string name, Function function, Functions& functions) {
+  if (!function) {
+    internal::ThrowInvalidField(kind, "the function is empty", name, "a function to call");
+  }
+  const auto [found, is_new] = functions.emplace(std::move(name), std::move(function));
+  if (!is_new) {
+    internal::ThrowInvalidField(kind, "there is a function of that name already", found->first,
+                                "another name");
+  }
+}
+
 }  // namespace
 
 PipelineSpec::PipelineSpec() : PipelineSpec(proto::PipelineSpec()) {}
@@ -66,7 +79,7 @@ PipelineSpec PipelineSpec::WithMessage(const proto::PipelineSpec& message) const
 PipelineSpec PipelineSpec::WithMap(std::string name, MapFunction function) const {
   PipelineSpec spec = *this;
   auto functions = std::make_shared<internal::UserFunctions>(*functions_);
-  functions->maps.insert_or_assign(std::move(name), std::move(function));
+  AddFunction("map", std::move(name), std::move(function), functions->maps);
   spec.functions_ = std::move(functions);
   return spec;
 }
@@ -74,7 +87,7 @@ PipelineSpec PipelineSpec::WithMap(std::string name, MapFunction function) const
 PipelineSpec PipelineSpec::WithFilter(std::string name, FilterFunction function) const {
   PipelineSpec spec = *this;
   auto functions = std::make_shared<internal::UserFunctions>(*functions_);
-  functions->filters.insert_or_assign(std::move(name), std::move(function));
+  AddFunction("filter", std::move(name), std::move(function), functions->filters);
   spec.functions_ = std::move(functions);
   return spec;
 }

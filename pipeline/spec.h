@@ -19,7 +19,7 @@ struct UserFunctions;
 }
 
 /// Changes an example: it may put new tensors in the place of old ones. Called on many threads at
-/// once. What it throws makes the example a bad one.
+/// once. What it throws makes the example a bad one; std::bad_alloc ends the pipeline.
 using MapFunction = std::function<void(Example&)>;
 /// Tells whether an example stays. Called on many threads at once.
 using FilterFunction = std::function<bool(const Example&)>;
@@ -46,7 +46,9 @@ class ECHOPIPE_EXPORT PipelineSpec {
 
   /// Another spec with this one's functions.
   PipelineSpec WithMessage(const proto::PipelineSpec& message) const;
-  /// The same spec with a function for the map (filter) stages that call it by this name.
+  /// The same spec with a function for the map (filter) stages that call it by this name. Throws
+  /// kInvalidArgument if the function is empty or there is one of that name; for other functions
+  /// begin with PipelineSpec(message()), which has none.
   PipelineSpec WithMap(std::string name, MapFunction function) const;
   PipelineSpec WithFilter(std::string name, FilterFunction function) const;
 

@@ -8,7 +8,7 @@
 namespace echopipe::internal {
 namespace {
 
-// Below so many records a fraction says little: one bad in three is not a third of the data.
+// Within an epoch a fraction of fewer says little: one bad in three is not a third of the data.
 constexpr uint64_t kFewestRecords = 1000;
 
 }  // namespace
@@ -38,26 +38,33 @@ void BadExamples::Add(const BadExample& bad) {
     ++count_;
     if (named_.size() < kNamed) named_.push_back(bad);
   }
-  const uint64_t count = tally_.bad.size();
   // Storage's own errors name the file already.
-  const std::string name = bad.uri.ends_with(bad.key) ? bad.uri : bad.uri + ": " + bad.key;
   const std::string what = bad.error.what();
-  if (log_) log_("skipped " + (what.starts_with(bad.uri) ? what : name + ": " + what));
-  const auto fail = [&](const std::string& wanted) {
-    throw Error(
-        {.code = ErrorCode::kLimitExceeded,
-         .what = std::string("too many bad examples, the last: ") + bad.error.what(),
-         .where = "bad_examples: " + name,
-         .got = std::to_string(count) + " in " + std::to_string(tally_.records) + " records",
-         .wanted = wanted});
-  };
-  if (policy_.has_max_count() && count > policy_.max_count()) {
-    fail("at most " + std::to_string(policy_.max_count()));
+  const std::string name = bad.uri.ends_with(bad.key) ? bad.uri : bad.uri + ": " + bad.key;
+  last_ = what.starts_with(bad.uri) ? what : name + ": " + what;
+  if (log_) log_("skipped " + last_);
+  if (policy_.has_max_count() && tally_.bad.size() > policy_.max_count()) {
+    ThrowTooMany("at most " + std::to_string(policy_.max_count()));
   }
-  const auto records = static_cast<double>(std::max(tally_.records, kFewestRecords));
-  if (policy_.has_max_fraction() && static_cast<double>(count) > policy_.max_fraction() * records) {
-    fail("at most a fraction of " + std::to_string(policy_.max_fraction()));
+  CheckFraction(std::max(tally_.records, kFewestRecords));
+}
+
+void BadExamples::EndEpoch() const { CheckFraction(tally_.records); }
+
+void BadExamples::CheckFraction(uint64_t records) const {
+  const auto bad = static_cast<double>(tally_.bad.size());
+  if (policy_.has_max_fraction() && bad > policy_.max_fraction() * static_cast<double>(records)) {
+    ThrowTooMany("at most a fraction of " + std::to_string(policy_.max_fraction()));
   }
+}
+
+void BadExamples::ThrowTooMany(std::string wanted) const {
+  throw Error({.code = ErrorCode::kLimitExceeded,
+               .what = "too many bad examples, the last: " + last_,
+               .where = "bad_examples",
+               .got = std::to_string(tally_.bad.size()) + " in " + std::to_string(tally_.records) +
+                      " records",
+               .wanted = std::move(wanted)});
 }
 
 uint64_t BadExamples::count() const {

@@ -73,6 +73,12 @@ BatchBuilder::BatchBuilder(size_t capacity, const Item& first, const WritingStag
   content_->provenance.resize(capacity);
 }
 
+uint64_t BatchBuilder::bytes() const {
+  uint64_t bytes = 0;
+  for (const Stacked& stacked : stacked_) bytes += stacked.example_bytes;
+  return bytes * content_->labels.size();
+}
+
 void BatchBuilder::ThrowMismatch(const Item& item, const std::string& feature, std::string got,
                                  std::string wanted) const {
   throw Error({.code = ErrorCode::kShapeMismatch,

@@ -29,6 +29,8 @@ class BatchBuilder {
   /// Gives the item the next slot. Throws kShapeMismatch that names both keys if it does not fit.
   void Reserve(Item& item);
   size_t size() const { return size_; }
+  /// Of the tensors it has memory for.
+  uint64_t bytes() const;
   /// No further slot will be given. The batch is whole after this and all fills.
   void Seal(uint64_t sequence) { sequence_ = sequence; }
   /// Writes an item into its slot.

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include <echopipe/base/error.h>
@@ -7,16 +9,17 @@ namespace echopipe::internal {
 
 BatchJoint::BatchJoint(Options options, uint64_t window, const WritingStage* writer,
                        BufferPool& pool, BatchBuilder::Allocator allocator,
-                       BadExamples* bad_examples, std::function<void()> begun, ShadowLogs& logs)
+                       BadExamples* bad_examples, ShadowLogs& logs)
     : options_(std::move(options)),
+      window_(window),
       ring_(window),
       writer_(writer),
       pool_(pool),
       allocator_(std::move(allocator)),
       bad_examples_(bad_examples),
-      begun_(std::move(begun)),
       logs_(logs),
-      batches_(options_.batches_before) {}
+      batches_(options_.batches_before),
+      epoch_(options_.epoch_before) {}
 
 void BatchJoint::Receive(Message message, Outbox& outbox) {
   if (message.kind == Message::Kind::kCredit) {
@@ -40,11 +43,13 @@ void BatchJoint::Accept(Message message, Outbox& outbox) {
     if (!message.item->example) logs_.gaps.back().Add({.place = places_, .bad = message.item->bad});
     ++places_;
     bad_examples_->CountRecord(message.item->identity);
+    CountNeed(*message.item);
     if (message.item->example) {
+      ++epoch_.examples;
       Place(std::move(message.item), outbox);
     } else {
       outbox.Consumed(1);
-      if (message.item->bad) bad_examples_->Add(*message.item->bad);
+      CountTombstone(*message.item);
     }
     if (ends_epoch) EndEpoch(outbox);
   } catch (const Error& error) {
@@ -52,17 +57,40 @@ void BatchJoint::Accept(Message message, Outbox& outbox) {
   }
 }
 
-std::shared_ptr<BatchBuilder> BatchJoint::Begin(const Item& first) const {
-  auto batch =
-      std::make_shared<BatchBuilder>(options_.batch.size(), first, writer_, pool_, allocator_);
-  begun_();
-  return batch;
+void BatchJoint::CountNeed(const Item& item) {
+  need_ = item.need;
+  if (!item.example) return;
+  example_size_.Add(BytesOf(*item.example));
+  shared_size_.Add(SharedBytesOf(*item.example));
+}
+
+// Before a batch goes out, so that with the first one it is known whether the cap will do.
+void BatchJoint::CheckMemory() {
+  if (options_.memory_cap == 0 || !partial_) return;
+  const uint64_t size = options_.batch.size();
+  const uint64_t batch = partial_->bytes();
+  // Whole batches within the window, one begun, and one that the consumer has.
+  const uint64_t batches = window_ / size + 2;
+  const uint64_t bytes = need_.bytes + window_ * std::max(need_.item_bytes, example_size_.bytes()) +
+                         batches * batch +
+                         options_.batches_echoed * (batch + size * shared_size_.bytes());
+  if (CapFor(bytes) <= options_.memory_cap) return;
+  partial_ = nullptr;
+  // With room for later examples, should they be larger.
+  const uint64_t wanted = CapFor(bytes + bytes / 4);
+  throw Error({.code = ErrorCode::kResourceExhausted,
+               .what = "too small for the buffers that the spec asks for; about " +
+                       std::to_string(wanted - options_.memory_cap) + " bytes are missing",
+               .where = "RuntimeOptions.memory_cap",
+               .got = std::to_string(options_.memory_cap),
+               .wanted = "about " + std::to_string(wanted)});
 }
 
 void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
   if (!partial_) {
     if (!options_.drop()) SendHeld(outbox);
-    partial_ = Begin(*item);
+    partial_ =
+        std::make_shared<BatchBuilder>(options_.batch.size(), *item, writer_, pool_, allocator_);
     partial_->set_begin(places_ - 1);
   }
   partial_->Reserve(*item);
@@ -72,12 +100,25 @@ void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
   item->builder = partial_;
   outbox.SendAs(0, Message::Of(std::move(item)));
   if (partial_->size() < options_.batch.size()) return;
+  CheckMemory();
   SendHeld(outbox);
   held_ = std::move(partial_);
   if (!options_.holds_batches()) SendHeld(outbox);
 }
 
+void BatchJoint::CountTombstone(const Item& item) {
+  if (item.bad) {
+    ++epoch_.bad;
+    bad_examples_->Add(*item.bad);
+  } else {
+    ++epoch_.filtered_out;
+  }
+}
+
 void BatchJoint::EndEpoch(Outbox& outbox) {
+  bad_examples_->EndEpoch();
+  CheckNotEmpty(std::exchange(epoch_, {}));
+  CheckMemory();
   if (options_.steps_per_epoch > 0) return;
   if (options_.across_epochs() || !options_.drop()) {
     const std::shared_ptr<BatchBuilder>& last = partial_ ? partial_ : held_;
@@ -87,6 +128,26 @@ void BatchJoint::EndEpoch(Outbox& outbox) {
   }
   SendHeld(outbox);
   if (!options_.across_epochs()) SendOrDropPartial(outbox);
+}
+
+// Nothing tells that the next epoch would be better, and without end there might never be a batch.
+void BatchJoint::CheckNotEmpty(const EpochTally& epoch) const {
+  if (options_.endless && options_.drop() && !options_.across_epochs() && epoch.examples > 0 &&
+      epoch.examples < options_.batch.size()) {
+    throw Error({.code = ErrorCode::kEmpty,
+                 .what = "an epoch gave no batch, and there is no last one: remainders are "
+                         "dropped, and it has fewer examples than a batch",
+                 .where = "batch",
+                 .got = std::to_string(epoch.examples),
+                 .wanted = std::to_string(options_.batch.size())});
+  }
+  if (epoch.examples > 0) return;
+  std::string what = "an epoch gave no example: of " +
+                     std::to_string(epoch.bad + epoch.filtered_out) + ", " +
+                     std::to_string(epoch.bad) + " were bad and " +
+                     std::to_string(epoch.filtered_out) + " filtered out";
+  if (epoch.bad > 0) what += "; the last bad one: " + bad_examples_->last();
+  throw Error({.code = ErrorCode::kEmpty, .what = std::move(what), .where = "batch"});
 }
 
 void BatchJoint::End(std::shared_ptr<const Error> error, Outbox& outbox) {
@@ -143,7 +204,8 @@ void BatchJoint::ReceiveReread(std::shared_ptr<Item> item, Outbox& outbox) {
                  .what = "not one example of a batch can be read any more",
                  .where = "restore"});
   }
-  const std::shared_ptr<BatchBuilder> builder = Begin(*items.front());
+  const auto builder = std::make_shared<BatchBuilder>(to->batch->items.size(), *items.front(),
+                                                      writer_, pool_, allocator_);
   builder->set_epoch(to->batch->epoch);
   builder->set_destination(to);
   for (const std::shared_ptr<Item>& member : items) {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -22,14 +21,20 @@ namespace echopipe::internal {
 /// whose `builder` is sealed. A credit from downstream is for a batch; it returns the credits of
 /// the batch's examples. A full batch is held back where what follows may still make it the last of
 /// its epoch: until the next example if tombstones may come, until the next full batch if
-/// remainders are dropped.
+/// remainders are dropped. An epoch in which no example has come ends the stream with kEmpty, as
+/// does one with too many bad examples with kLimitExceeded. A memory cap that is too small ends it
+/// with kResourceExhausted, in the place of the batch after which that is known.
 class BatchJoint final : public Joint {
  public:
   struct Options {
     proto::Batch batch;
     uint64_t steps_per_epoch = 0;
-    bool may_skip = false;        ///< tombstones may come
-    uint64_t batches_before = 0;  ///< made before the start, by another process
+    bool endless = false;          ///< the source has no last epoch
+    bool may_skip = false;         ///< tombstones may come
+    uint64_t memory_cap = 0;       ///< 0: none
+    uint64_t batches_echoed = 0;   ///< the most that are held behind it
+    uint64_t batches_before = 0;   ///< made before the start, by another process
+    EpochTally epoch_before = {};  ///< and what of the epoch had come
 
     bool across_epochs() const { return batch.across_epochs() || steps_per_epoch > 0; }
     bool drop() const { return batch.remainder() == proto::Batch::DROP; }
@@ -38,18 +43,19 @@ class BatchJoint final : public Joint {
     }
   };
 
-  /// `begun` is called for each batch that has got its memory and may throw (a memory cap).
   BatchJoint(Options options, uint64_t window, const WritingStage* writer, BufferPool& pool,
-             BatchBuilder::Allocator allocator, BadExamples* bad_examples,
-             std::function<void()> begun, ShadowLogs& logs);
+             BatchBuilder::Allocator allocator, BadExamples* bad_examples, ShadowLogs& logs);
 
   void Receive(Message message, Outbox& outbox) override;
 
  private:
   void Accept(Message message, Outbox& outbox);
-  std::shared_ptr<BatchBuilder> Begin(const Item& first) const;
+  void CountNeed(const Item& item);
+  void CheckMemory();
   void Place(std::shared_ptr<Item> item, Outbox& outbox);
+  void CountTombstone(const Item& item);
   void EndEpoch(Outbox& outbox);
+  void CheckNotEmpty(const EpochTally& epoch) const;
   void End(std::shared_ptr<const Error> error, Outbox& outbox);
   void SendHeld(Outbox& outbox);
   void SendOrDropPartial(Outbox& outbox, bool by_failure = false);
@@ -57,18 +63,22 @@ class BatchJoint final : public Joint {
   void ReceiveReread(std::shared_ptr<Item> item, Outbox& outbox);
 
   Options options_;
+  uint64_t window_;
   SequenceRing ring_;
   const WritingStage* writer_;
   BufferPool& pool_;
   BatchBuilder::Allocator allocator_;
   BadExamples* bad_examples_;
-  std::function<void()> begun_;
   ShadowLogs& logs_;
   std::shared_ptr<BatchBuilder> partial_;
   std::shared_ptr<BatchBuilder> held_;  // full
   uint64_t places_ = 0;                 // of the edge in front, so far
   uint64_t sent_ = 0;                   // batches
-  uint64_t batches_ = 0;                // in the whole run
+  uint64_t batches_;                    // in the whole run
+  EpochTally epoch_;
+  MemoryNeed need_;        // in front of it
+  MeanSize example_size_;  // of examples
+  MeanSize shared_size_;   // of what a batch does not copy of them
   /// A resident batch of a later echo point on its way to be made again.
   struct Remade {
     std::vector<std::shared_ptr<Item>> items;  // by member; null if still to come

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include <echopipe/pipeline/graph/echo_joint.h>
@@ -5,15 +6,12 @@
 namespace echopipe::internal {
 
 EchoJoint::EchoJoint(const EchoPoint& point, Position position, std::optional<Start> start,
-                     Windows windows, const Clock& clock, const Timer& stalls,
-                     std::function<void(const EchoJoint&)> admit)
+                     Windows windows, const Clock& clock, const Timer& stalls)
     : point_(point),
-      upstream_full_(windows.upstream_full),
-      downstream_idle_(windows.downstream_idle),
+      windows_(windows),
       ring_(windows.upstream),
       window_(windows.downstream),
       clock_(clock),
-      admit_(std::move(admit)),
       index_(position.index),
       gaps_(position.gaps),
       echo_(start ? EpochEcho<Item>(point, start->state, std::move(start->residents))
@@ -35,8 +33,9 @@ void EchoJoint::Receive(Message message, Outbox& outbox) {
   }
   Advance(outbox);
   const Clock::Time now = clock_.Now();
-  saturated_.Set(upstream_ended_ || ring_.count() + outbox.withheld() >= upstream_full_, now);
-  starved_.Set(!upstream_ended_ && window_.in_flight() <= downstream_idle_, now);
+  saturated_.Set(upstream_ended_ || ring_.count() + outbox.withheld() >= windows_.upstream_full,
+                 now);
+  starved_.Set(!upstream_ended_ && window_.in_flight() <= windows_.downstream_idle, now);
 }
 
 void EchoJoint::Advance(Outbox& outbox) {
@@ -73,11 +72,10 @@ void EchoJoint::Admit(std::shared_ptr<Item> item, Outbox& outbox) {
   if (gaps_ != nullptr && !item->example) gaps_->Add({.place = places_, .bad = item->bad});
   ++places_;
   const bool ends_epoch = item->ends_epoch;
+  CountNeed(*item);
   echo_.Admit(std::move(item), ends_epoch);
   outbox.Consumed(1);
   admitted_ = echo_.order().admitted() - admitted_before_;
-  residents_ = echo_.order().residents();
-  admit_(*this);
 }
 
 void EchoJoint::EndUpstream(std::shared_ptr<const Error> error) {
@@ -87,14 +85,23 @@ void EchoJoint::EndUpstream(std::shared_ptr<const Error> error) {
   echo_.EndUpstream();
 }
 
+void EchoJoint::CountNeed(const Item& item) {
+  size_.Add(item.example ? BytesOf(*item.example) : 0);
+  const uint64_t size = size_.bytes();
+  // On the edge it may have its old size or its new one.
+  need_.bytes = item.need.bytes + windows_.upstream * std::max(size, item.need.item_bytes) +
+                point_.options.shuffle_buffer * size;
+  need_.item_bytes = size;
+}
+
 void EchoJoint::Send(EpochEcho<Item>::Drawn drawn, Outbox& outbox) {
   auto item = std::make_shared<Item>(*drawn.use.item);
   item->identity.use[item->identity.echo_points++] = drawn.use.use;
   item->age = drawn.use.age;
   item->stream_epoch = drawn.stream_epoch;
+  item->need = need_;
   item->ends_epoch = drawn.ends_epoch;
   draws_ = echo_.order().draws() - draws_before_;
-  residents_ = echo_.order().residents();
   exceptions_ = echo_.order().exceptions();
   window_.Sent();
   outbox.Send(Message::Of(std::move(item)));

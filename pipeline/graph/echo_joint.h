@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -43,17 +42,14 @@ class EchoJoint final : public Joint {
     std::vector<std::shared_ptr<const Item>> residents = {};
   };
 
-  /// `admit` is called for each item admitted and may throw (a memory cap). `stalls` holds while
-  /// the consumer waits.
+  /// `stalls` holds while the consumer waits.
   EchoJoint(const EchoPoint& point, Position position, std::optional<Start> start, Windows windows,
-            const Clock& clock, const Timer& stalls, std::function<void(const EchoJoint&)> admit);
+            const Clock& clock, const Timer& stalls);
 
   void Receive(Message message, Outbox& outbox) override;
 
   // From any thread.
   const Window& window() const { return window_; }
-  uint64_t residents() const { return residents_; }
-  uint64_t shuffle_buffer() const { return point_.options.shuffle_buffer; }
   const std::string& position() const { return point_.position; }
   EchoPointStats Stats(Clock::Time now) const;
 
@@ -61,16 +57,15 @@ class EchoJoint final : public Joint {
   void Advance(Outbox& outbox);
   void Admit(std::shared_ptr<Item> item, Outbox& outbox);
   void EndUpstream(std::shared_ptr<const Error> error);
+  void CountNeed(const Item& item);
   void Send(EpochEcho<Item>::Drawn drawn, Outbox& outbox);
   void ReceiveReread(std::shared_ptr<Item> item, Outbox& outbox);
 
   EchoPoint point_;
-  uint64_t upstream_full_;
-  uint64_t downstream_idle_;
+  Windows windows_;
   SequenceRing ring_;
   Window window_;
   const Clock& clock_;
-  std::function<void(const EchoJoint&)> admit_;
   size_t index_;
   Log<ShadowLogs::Gap>* gaps_;
   EpochEcho<Item> echo_;
@@ -78,12 +73,13 @@ class EchoJoint final : public Joint {
   uint64_t draws_before_;
   uint64_t places_ = 0;                         // of the edge, so far
   std::optional<EpochEcho<Item>::Drawn> late_;  // drawn, but still to be read again
+  MeanSize size_;
+  MemoryNeed need_;
   bool upstream_ended_ = false;
   std::shared_ptr<const Error> upstream_error_;
   bool ended_ = false;
 
   Clock::Time opened_;
-  Counter residents_;
   Counter admitted_;
   Counter draws_;
   Counter exceptions_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -106,10 +107,18 @@ Graph::~Graph() {
 void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* start) {
   const uint64_t slack = kItemsPerThread * static_cast<uint64_t>(threads_);
   const auto prefetch = static_cast<uint64_t>(options_.prefetch);
-  const BatchJoint::Options batch_options{.batch = plan.batch,
-                                          .steps_per_epoch = spec_.steps_per_epoch(),
-                                          .may_skip = plan.may_skip,
-                                          .batches_before = start ? start->batches : 0};
+  BatchJoint::Options batch_options{.batch = plan.batch,
+                                    .steps_per_epoch = spec_.steps_per_epoch(),
+                                    .endless = plan.endless,
+                                    .may_skip = plan.may_skip,
+                                    .memory_cap = options_.memory_cap};
+  for (const EchoPoint& point : plan.batch_echoes) {
+    batch_options.batches_echoed += point.options.shuffle_buffer + prefetch;
+  }
+  if (start != nullptr) {
+    batch_options.batches_before = start->batches;
+    batch_options.epoch_before = start->epoch;
+  }
   // The consumer returns the credits of the last echo point: two batches and more.
   const uint64_t batches_ahead = prefetch + (batch_options.holds_batches() ? 1 : 0);
   std::vector<uint64_t> windows(plan.segments.size(), slack);
@@ -149,8 +158,7 @@ void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* s
                             std::optional<EchoJoint::Start> from,
                             EchoJoint::Windows around) -> JointNode& {
     auto joint = std::make_unique<EchoJoint>(point, position, std::move(from), around, *clock_,
-                                             outlet_->stalls(),
-                                             [this](const EchoJoint& echo) { CheckMemory(echo); });
+                                             outlet_->stalls());
     echoes_.push_back(joint.get());
     return AddJoint(std::move(joint), around.upstream_full);
   };
@@ -166,18 +174,20 @@ void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* s
     last = &echo;
   }
 
-  JointNode& batch =
-      AddJoint(std::make_unique<BatchJoint>(
-                   batch_options, windows.back(), segments_.back()->writer(), pool_,
-                   options_.allocator, &bad_examples_, [this] { CheckMemory(); }, *logs_),
-               windows.back());
+  JointNode& batch = AddJoint(
+      std::make_unique<BatchJoint>(batch_options, windows.back(), segments_.back()->writer(), pool_,
+                                   options_.allocator, &bad_examples_, *logs_),
+      windows.back());
   Connect(*last, segments_.back().get(), batch);
   fill_node_ = std::make_unique<FillNode>(
       *graph_, static_cast<size_t>(threads_),
-      [this](const Message& message, FillNode::output_ports_type& ports) { Fill(message, ports); });
+      [this](const Message& message, FillNode::output_ports_type& ports) {
+        Guard([&] { Fill(message, ports); });
+      });
   tbb::flow::make_edge(tbb::flow::output_port<0>(batch), *fill_node_);
   outlet_node_ = std::make_unique<OutletNode>(
-      *graph_, tbb::flow::serial, [this](const Message& message) { outlet_->Receive(message); });
+      *graph_, tbb::flow::serial,
+      [this](const Message& message) { Guard([&] { outlet_->Receive(message); }); });
 
   last = &batch;
   tbb::flow::sender<Message>* end = &tbb::flow::output_port<0>(*fill_node_);
@@ -197,37 +207,62 @@ void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* s
   last_joint_node_ = last;
 }
 
-Graph::JointNode& Graph::AddJoint(std::unique_ptr<Joint> joint, uint64_t upstream_window) {
-  auto body = [this, joint = joint.get(), outbox = std::make_shared<Outbox>(upstream_window),
-               is_source = joints_.empty()](const Message& message,
-                                            JointNode::output_ports_type& ports) {
-    if (stopped_.load(std::memory_order_relaxed)) return;
-    progress_.fetch_add(1, std::memory_order_relaxed);
-    if (is_source) wake_posted_.store(false);
+// What a body throws ends the pipeline; with nothing else, the graph could only end the program.
+template <class Body>
+void Graph::Guard(const Body& body) noexcept {
+  try {
     try {
-      const Item* item = message.item.get();
-      if (item != nullptr && item->destination && item->bad && FailsOnBad(spec_)) {
-        throw NamedError(*item->bad);
-      }
-      joint->Receive(message, *outbox);
+      body();
     } catch (const Error& error) {
-      outlet_->Fail(error);
+      Fail(error);
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {
-      outlet_->Fail(Error({.code = ErrorCode::kInternal, .what = error.what()}));
+      Fail(Error({.code = ErrorCode::kInternal, .what = error.what()}));
     } catch (...) {  // by a function of the user's
-      outlet_->Fail(Error({.code = ErrorCode::kInternal,
-                           .what = "something was thrown that is no std::exception"}));
+      Fail(Error({.code = ErrorCode::kInternal,
+                  .what = "something was thrown that is no std::exception"}));
     }
-    if (const uint64_t credit = outbox->TakeCredit(); credit > 0) {
-      std::get<1>(ports).try_put(Message::Credit(credit));
-    }
-    if (is_source && !outbox->downstream().empty()) NoteFreshRecords();
-    for (const Message& out : outbox->downstream()) std::get<0>(ports).try_put(out);
-    outbox->downstream().clear();
+  } catch (const std::bad_alloc&) {
+    Fail(OutOfMemory());
+  }
+}
+
+// Messages may have been lost: nothing goes on from here.
+void Graph::Fail(const Error& error) {
+  outlet_->Fail(error);
+  stopped_.store(true);
+}
+
+Graph::JointNode& Graph::AddJoint(std::unique_ptr<Joint> joint, uint64_t upstream_window) {
+  auto body = [this, joint = joint.get(), outbox = std::make_shared<Outbox>(upstream_window)](
+                  const Message& message, JointNode::output_ports_type& ports) {
+    Guard([&] { Receive(*joint, *outbox, message, ports); });
   };
   joints_.push_back(std::move(joint));
   joint_nodes_.push_back(std::make_unique<JointNode>(*graph_, tbb::flow::serial, std::move(body)));
   return *joint_nodes_.back();
+}
+
+void Graph::Receive(Joint& joint, Outbox& outbox, const Message& message,
+                    JointNode::output_ports_type& ports) {
+  if (stopped_.load(std::memory_order_relaxed)) return;
+  progress_.fetch_add(1, std::memory_order_relaxed);
+  const bool is_source = &joint == source_;
+  if (is_source) wake_posted_.store(false);
+  // What is read again has no place in the stream for an end with its error.
+  const Item* item = message.item.get();
+  if (item != nullptr && item->destination && item->bad &&
+      EndsPipeline(item->bad->error, FailsOnBad(spec_))) {
+    throw NamedError(*item->bad);
+  }
+  joint.Receive(message, outbox);
+  if (const uint64_t credit = outbox.TakeCredit(); credit > 0) {
+    std::get<1>(ports).try_put(Message::Credit(credit));
+  }
+  if (is_source && !outbox.downstream().empty()) NoteFreshRecords();
+  for (const Message& out : outbox.downstream()) std::get<0>(ports).try_put(out);
+  outbox.downstream().clear();
 }
 
 void Graph::Connect(JointNode& from, Segment* segment, JointNode& to) {
@@ -238,9 +273,12 @@ void Graph::Connect(JointNode& from, Segment* segment, JointNode& to) {
   }
   segment_nodes_.push_back(std::make_unique<SegmentNode>(
       *graph_, static_cast<size_t>(threads_), [this, segment](Message message) {
-        if (stopped_.load(std::memory_order_relaxed)) return message;
-        progress_.fetch_add(1, std::memory_order_relaxed);
-        return segment->Process(std::move(message));
+        Guard([&] {
+          if (stopped_.load(std::memory_order_relaxed)) return;
+          progress_.fetch_add(1, std::memory_order_relaxed);
+          message = segment->Process(std::move(message));
+        });
+        return message;
       }));
   tbb::flow::make_edge(tbb::flow::output_port<0>(from), *segment_nodes_.back());
   tbb::flow::make_edge(*segment_nodes_.back(), to);
@@ -277,10 +315,15 @@ template <class Body>
 void Graph::Enqueue(Body body) {
   if (stopped_.load()) return;
   graph_->reserve_wait();
-  arena_.enqueue([this, body = std::move(body)] {
-    body();
-    graph_->release_wait();
+  bool posted = false;
+  Guard([&] {
+    arena_.enqueue([this, body = std::move(body)] {
+      Guard(body);
+      graph_->release_wait();
+    });
+    posted = true;
   });
+  if (!posted) graph_->release_wait();
 }
 
 void Graph::Post(JointNode& node, Message message) {
@@ -303,38 +346,13 @@ std::optional<Batch> Graph::Take() {
 }
 
 void Graph::Drive() {
-  arena_.execute([this] { graph_->wait_for_all(); });
+  // What oneTBB itself has thrown outside of the bodies comes out here.
+  Guard([this] { arena_.execute([this] { graph_->wait_for_all(); }); });
 }
 
 void Graph::Stop() {
   outlet_->Fail(Error({.code = ErrorCode::kStopped, .what = "the pipeline was stopped"}));
   stopped_.store(true);
-}
-
-void Graph::CheckMemory(const EchoJoint& joint) const {
-  const uint64_t used = pool_.bytes_in_use();
-  if (options_.memory_cap == 0 || used <= options_.memory_cap) return;
-  const double fill = static_cast<double>(joint.residents()) /
-                      static_cast<double>(std::max<uint64_t>(joint.shuffle_buffer(), 1));
-  ThrowOverCap(static_cast<uint64_t>(static_cast<double>(used) / fill),
-               "echo " + joint.position() + " with " + std::to_string(joint.residents()) + " of " +
-                   std::to_string(joint.shuffle_buffer()) + " items");
-}
-
-// With an echo point its admissions are where the memory is looked at: they know what is to come.
-void Graph::CheckMemory() const {
-  if (!echoes_.empty()) return;
-  const uint64_t used = pool_.bytes_in_use();
-  if (options_.memory_cap > 0 && used > options_.memory_cap) ThrowOverCap(used, "batch");
-}
-
-void Graph::ThrowOverCap(uint64_t needed, std::string where) const {
-  throw Error({.code = ErrorCode::kResourceExhausted,
-               .what = "the memory cap is too small for this spec, about " +
-                       std::to_string(needed - options_.memory_cap) + " bytes are missing",
-               .where = std::move(where),
-               .got = std::to_string(options_.memory_cap),
-               .wanted = "about " + std::to_string(needed)});
 }
 
 void Graph::NoteFreshRecords() {

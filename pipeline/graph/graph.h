@@ -81,13 +81,15 @@ class Graph {
   void Build(Plan plan, const OpenSource& open_source, const ShadowState* start);
   JointNode& AddJoint(std::unique_ptr<Joint> joint, uint64_t upstream_window);
   void Connect(JointNode& from, Segment* segment, JointNode& to);
+  template <class Body>
+  void Guard(const Body& body) noexcept;
+  void Fail(const Error& error);
+  void Receive(Joint& joint, Outbox& outbox, const Message& message,
+               JointNode::output_ports_type& ports);
   void Fill(const Message& message, FillNode::output_ports_type& ports);
   template <class Body>
   void Enqueue(Body body);
   void Post(JointNode& node, Message message);
-  void CheckMemory(const EchoJoint& joint) const;
-  void CheckMemory() const;
-  [[noreturn]] void ThrowOverCap(uint64_t needed, std::string where) const;
   void NoteFreshRecords();
   void AddSteadyState(PipelineStats* stats) const;
 

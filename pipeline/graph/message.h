@@ -11,6 +11,7 @@
 #include <echopipe/base/error.h>
 #include <echopipe/pipeline/batch.h>
 #include <echopipe/pipeline/example.h>
+#include <echopipe/pipeline/graph/memory_need.h>
 #include <echopipe/pipeline/graph/shadow.h>
 #include <echopipe/pipeline/stages/stage.h>
 #include <echopipe/pipeline/stats.h>
@@ -42,6 +43,8 @@ struct Item {
   /// an echo point both are counted in draws: n places become floor(n e).
   uint64_t stream_epoch = 0;
   bool ends_epoch = false;
+
+  MemoryNeed need;
 
   std::shared_ptr<const Example> example;
   std::shared_ptr<const BadExample> bad;  ///< why it is a tombstone; null if it was filtered out

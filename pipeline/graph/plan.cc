@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -65,6 +67,39 @@ void ValidateBadExamples(const proto::BadExamples& bad) {
   }
 }
 
+// Follows which features are certainly pictures of one channel, to refuse a normalize that wants
+// three.
+class GrayFeatures {
+ public:
+  void Pass(const proto::Stage& stage) {
+    if (stage.has_decode()) {
+      const std::string feature = FeatureOrImage(stage.decode().feature());
+      if (stage.decode().color() == proto::Decode::GRAY) {
+        gray_.insert(feature);
+      } else {
+        gray_.erase(feature);
+      }
+    } else if (stage.has_map()) {
+      gray_.clear();  // the function may do anything
+    } else if (stage.has_normalize()) {
+      const proto::Normalize& normalize = stage.normalize();
+      if (!gray_.contains(FeatureOrImage(normalize.feature()))) return;
+      CheckOneValue("normalize.mean", normalize.mean_size());
+      CheckOneValue("normalize.std", normalize.std_size());
+    }
+  }
+
+ private:
+  static void CheckOneValue(const char* field, int values) {
+    if (values == 1) return;
+    ThrowInvalidField(field, "decode makes pictures of one channel",
+                      values == 0 ? "the default of 3 values" : std::to_string(values) + " values",
+                      "1 value");
+  }
+
+  std::set<std::string> gray_;
+};
+
 // Fills in what the message leaves open. `default_spacing` is that of an echo of examples.
 EchoOptions OptionsFor(const proto::Echo& echo, bool of_batches, uint64_t default_spacing,
                        uint64_t batch_size) {
@@ -95,10 +130,12 @@ Plan MakePlan(const PipelineSpec& spec) {
   plan.segments.emplace_back();
   plan.batch = FindBatch(message);
   plan.may_skip = MaySkip(message);
+  plan.endless = message.source(0).has_epochs() && message.source(0).epochs() == 0;
   ValidateBatch(plan.batch);
   const uint64_t spacing = plan.batch.size() * (plan.may_skip ? 2 : 1);
 
   bool batched = false;
+  GrayFeatures gray;
   std::string position = "after source";
   uint64_t points = 0;
   for (int i = 0; i < message.stage_size(); ++i) {
@@ -108,6 +145,7 @@ Plan MakePlan(const PipelineSpec& spec) {
       if (type == nullptr)
         ThrowInvalidField("stage", "no kind of stage is set", "{}", "decode {}, for example");
       if (type->validate != nullptr) type->validate(stage);
+      gray.Pass(stage);
       if (stage.has_echo()) {
         if (points == Identity::kMaxEchoPoints) {
           ThrowInvalidField("echo", "too many echo points", "more",

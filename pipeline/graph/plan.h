@@ -36,6 +36,7 @@ struct Plan {
   std::vector<EchoPoint> batch_echoes;
   proto::Batch batch;
   bool may_skip = false;  ///< tombstones may reach the batch
+  bool endless = false;   ///< the source has no last epoch
 };
 
 /// Validates the spec and takes it apart; throws kInvalidArgument with the field and the reason.

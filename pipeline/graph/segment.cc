@@ -1,5 +1,6 @@
 #include <array>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include <echopipe/pipeline/graph/bad_examples.h>
@@ -88,6 +89,8 @@ Message Segment::Process(Message message) {
     return message;
   } catch (const Error& error) {
     failure = error;
+  } catch (const std::bad_alloc&) {
+    failure = OutOfMemory();
   } catch (const std::exception& error) {
     failure = Error({.code = ErrorCode::kInternal, .what = error.what()});
   }
@@ -95,7 +98,7 @@ Message Segment::Process(Message message) {
   const auto bad =
       std::make_shared<BadExample>(BadExample{provenance.uri ? *provenance.uri : "", provenance.key,
                                               std::string(stage), *std::move(failure)});
-  if (options_.fail_on_bad && !item.destination) {
+  if (EndsPipeline(bad->error, options_.fail_on_bad) && !item.destination) {
     Message end = Message::End(std::make_shared<Error>(NamedError(*bad)));
     end.sequence = message.sequence;
     return end;

@@ -29,7 +29,8 @@ class Segment {
   Segment(std::vector<PlannedStage> stages, const Options& options, BufferPool& pool,
           const Clock& clock);
 
-  /// Passes the item through the stages. What fails becomes a tombstone, or the end with its error.
+  /// Passes the item through the stages. What fails becomes a tombstone, or, if `fail_on_bad` or
+  /// for want of memory, the end with its error.
   Message Process(Message message);
 
   bool empty() const { return stages_.empty(); }

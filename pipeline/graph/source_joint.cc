@@ -1,5 +1,6 @@
 #include <utility>
 
+#include <echopipe/pipeline/graph/bad_examples.h>
 #include <echopipe/pipeline/graph/source_joint.h>
 
 namespace echopipe::internal {
@@ -77,7 +78,9 @@ void SourceJoint::Pull(Outbox& outbox) {
 
 void SourceJoint::SendNext(const SourceItem& from, Outbox& outbox) {
   records_ += 1;
-  if (!from.record && fail_on_bad_) throw from.error->Within("source");
+  if (!from.record && EndsPipeline(*from.error, fail_on_bad_)) {
+    throw from.error->Within("source");
+  }
   log_.Add({.epoch = from.epoch,
             .ordinal = from.ordinal,
             .ends_epoch = from.ends_epoch,
@@ -87,6 +90,8 @@ void SourceJoint::SendNext(const SourceItem& from, Outbox& outbox) {
   item->identity.ordinal = from.ordinal;
   item->stream_epoch = from.epoch;
   item->ends_epoch = from.ends_epoch;
+  size_.Add(from.record ? from.record->size() : 0);
+  item->need = {.bytes = source_->window_records() * size_.bytes(), .item_bytes = size_.bytes()};
   SetContent(from, *item);
   window_.Sent();
   outbox.Send(Message::Of(std::move(item)));

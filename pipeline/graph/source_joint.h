@@ -14,8 +14,8 @@ namespace echopipe::internal {
 
 /// The head of the graph: takes records from the source as credits allow.
 ///
-/// A bad record is a tombstone, or, if `fail_on_bad`, the end with its error. Records that are read
-/// again go to their destinations beside the stream.
+/// A bad record is a tombstone, or, if `fail_on_bad` or for want of memory, the end with its error.
+/// Records that are read again go to their destinations beside the stream.
 class SourceJoint final : public Joint {
  public:
   SourceJoint(std::unique_ptr<Source> source, uint64_t window, bool fail_on_bad, Clock& clock,
@@ -47,6 +47,7 @@ class SourceJoint final : public Joint {
   std::vector<Reread> rereads_;
   size_t rereads_due_;
   std::vector<SourceItem> arrived_;
+  MeanSize size_;
   bool ended_ = false;
   Counter records_;
   Timer held_;

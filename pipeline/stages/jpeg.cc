@@ -154,9 +154,10 @@ ErrorCode CodeOfError(int message) {
       return ErrorCode::kUnsupported;
     case JERR_IMAGE_TOO_BIG:
     case JERR_NO_BACKING_STORE:  // beyond max_memory_to_use
-    case JERR_OUT_OF_MEMORY:
     case JERR_WIDTH_OVERFLOW:
       return ErrorCode::kLimitExceeded;
+    case JERR_OUT_OF_MEMORY:
+      return ErrorCode::kResourceExhausted;
     default:
       return ErrorCode::kCorrupt;
   }

@@ -68,6 +68,8 @@ extern "C" {
 [[noreturn]] void OnPngError(png_structp png, png_const_charp message) {
   auto* state = static_cast<PngState*>(png_get_error_ptr(png));
   std::strncpy(state->message.data(), message, state->message.size() - 1);
+  // libpng has no numbers for its errors.
+  if (std::strcmp(message, "Out of memory") == 0) state->code = ErrorCode::kResourceExhausted;
   std::longjmp(state->jump, 1);
 }
 

@@ -39,7 +39,8 @@ struct StageContext {
 /// One example-wise step.
 ///
 /// Threads  Apply() runs on many threads at once; a stage is immutable.
-/// Errors   What Apply() throws makes the example a bad one; it never ends the program.
+/// Errors   What Apply() throws makes the example a bad one; std::bad_alloc and kResourceExhausted
+///          end the pipeline.
 class Stage {
  public:
   virtual ~Stage() = default;

@@ -3,6 +3,7 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,7 @@ template <class Function>
 const Function& FindFunction(const std::map<std::string, Function, std::less<>>& functions,
                              const std::string& name) {
   const auto found = functions.find(name);
-  if (found != functions.end() && found->second) return found->second;
+  if (found != functions.end()) return found->second;
   std::string names;
   for (const auto& [other, function] : functions) names += (names.empty() ? "" : ", ") + other;
   throw Error(
@@ -34,8 +35,8 @@ const Function& FindFunction(const std::map<std::string, Function, std::less<>>&
        .wanted = names.empty() ? "one of those given (there are none)" : "one of " + names});
 }
 
-/// Calls a user's function; whatever it throws becomes kUserFunction. Parallel loops inside it do
-/// not pick up the pipeline's other work while they wait.
+/// Calls a user's function; whatever it throws but std::bad_alloc becomes kUserFunction. Parallel
+/// loops inside it do not pick up the pipeline's other work while they wait.
 template <class Call>
 auto CallUserFunction(const std::string& name, const Call& call) {
   const auto error = [&name](const char* what) {
@@ -45,6 +46,8 @@ auto CallUserFunction(const std::string& name, const Call& call) {
   };
   try {
     return tbb::this_task_arena::isolate(call);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& thrown) {
     throw error(thrown.what());
   } catch (...) {

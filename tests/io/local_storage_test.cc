@@ -148,7 +148,7 @@ TEST_F(LocalStorageTest, AFileLargerThanTheMemoryIsAnErrorAndNotTheEnd) {
   const std::string path = folder_.Write("sparse", "");
   fs::resize_file(path, uint64_t{1} << 42);
   const MemoryLimit limit(rlim_t{1} << 36);
-  EXPECT_THAT(ReadNow(path), FailsWith(ErrorCode::kIo, path + ": no memory"));
+  EXPECT_THAT(ReadNow(path), FailsWith(ErrorCode::kResourceExhausted, path + ": no memory"));
   EXPECT_EQ(AsString(ReadNow(path, 2)), std::string(2, '\0'));
   EXPECT_EQ(pool_.peak_bytes_in_use(), 256u);
 }

@@ -319,10 +319,12 @@ TEST_F(SourceTest, ShardItemsTellWhereTheyComeFrom) {
   EXPECT_EQ(items[3].place, (RecordPlace{.file = 1, .offset = 2048, .length = 3072}));
 }
 
-TEST_F(SourceTest, AMissingShardIsOneBadItem) {
+TEST_F(SourceTest, AShardThatVanishesIsOneBadItem) {
   PutShard("a.tar", 0, 1);
+  PutShard("b.tar", 7, 1);
   PutShard("c.tar", 1, 1);
   const auto harness = Open("uri: '{a,b,c}.tar'");
+  storage_->Remove("b.tar");
   EXPECT_THAT(harness->TakeAll(), ElementsAre("0.0 0 label=1 image=image", "0.1  not_found",
                                               "0.2 1 label=1 image=image END"));
 }
@@ -381,12 +383,40 @@ TEST_F(SourceTest, AShardThatShrinksBetweenTwoSamplesLosesNoneInSilence) {
   EXPECT_EQ(rest.back(), "0.47 47 truncated END");
 }
 
+TEST_F(SourceTest, ShardsThatAreNotThereAreNamedByOpen) {
+  PutShard("d/a-1.tar", 0, 2);
+  const auto error_of = [&](const std::string& spec) {
+    try {
+      Open(spec);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kNotFound);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(error_of("uri: 'd/a-1.tar'"), "");
+  EXPECT_EQ(error_of("uri: 'd/a-*.tar' uri: 'b.tar'"),
+            "source.uri: 1 of 1 shards are not there: b.tar");
+  EXPECT_EQ(error_of("uri: 'd/a-{0..5}.tar' uri: 'b.tar'"),
+            "source.uri: 6 of 7 shards are not there: d/a-0.tar, d/a-2.tar, d/a-3.tar, ...");
+}
+
+TEST_F(SourceTest, OfManyShardsAMissingOneIsABadItem) {
+  PutShard("a-0.tar", 0, 1);
+  const auto harness = Open("uri: 'a-{0..1000}.tar'");
+  EXPECT_THAT(harness->Take(2), ElementsAre(StartsWith("0.0 0 "), "0.1  not_found"));
+}
+
 TEST_F(SourceTest, AnEpochWithoutAGoodRecordEndsTheStream) {
-  const auto missing = Open("uri: '{a,b}.tar' epochs: 0");
-  EXPECT_THAT(missing->Take(100), ElementsAre("0.0  not_found", "0.1  not_found END"));
-  ASSERT_TRUE(missing->error());
-  EXPECT_EQ(missing->error()->code(), ErrorCode::kEmpty);
-  EXPECT_THAT(missing->error()->what(), HasSubstr("a.tar"));
+  for (const std::string name : {"a.tar", "b.tar"}) {
+    storage_->FailAlways(name,
+                         Error({.code = ErrorCode::kIo, .what = "no permission", .where = name}));
+  }
+  const auto closed = Open("uri: '{a,b}.tar' epochs: 0");
+  EXPECT_THAT(closed->Take(100), ElementsAre("0.0  io", "0.1  io END"));
+  ASSERT_TRUE(closed->error());
+  EXPECT_EQ(closed->error()->code(), ErrorCode::kEmpty);
+  EXPECT_THAT(closed->error()->what(), HasSubstr("a.tar"));
 
   storage_->Put("empty.tar", TarBuilder().AddEnd().bytes());
   const auto empty = Open("uri: 'empty.tar' epochs: 0");
@@ -413,7 +443,8 @@ TEST_F(SourceTest, ResidentsOfTheWindowAreReadOnceAndStayBadIfTheyWere) {
     if (i % 7 != 3) tar.AddFile(key + ".cls", key);
   }
   storage_->Put("a.tar", tar.AddEnd().bytes());
-  const std::string spec = "uri: '{a,missing}.tar' shuffle { window: 12 }";
+  storage_->FailAlways("closed.tar", Error({.code = ErrorCode::kIo, .what = "no permission"}));
+  const std::string spec = "uri: '{a,closed}.tar' shuffle { window: 12 }";
   const auto whole = Open(spec, {.seed = 3});
   const std::vector<std::string> all = whole->TakeAll();
   ASSERT_THAT(all, SizeIs(201));

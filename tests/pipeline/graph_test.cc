@@ -83,6 +83,46 @@ TEST(GraphTest, AFilteredTailStillEndsItsEpoch) {
   EXPECT_EQ(Deliver(spec, {.records = 6, .epochs = 2}), "(0.0 0.1)(0.2 0.3)|(1.0 1.1)(1.2 1.3)|");
 }
 
+TEST(GraphTest, EndlessEpochsSmallerThanABatchThatDropsRemaindersEndTheStream) {
+  GraphRun run(PipelineSpec::FromText("source { uri: 'synthetic' epochs: 0 } "
+                                      "stage { batch { size: 4 remainder: DROP } }"),
+               {.records = 3, .epochs = 0});
+  try {
+    run.graph().Take();
+    FAIL() << "a batch came";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kEmpty) << error.what();
+  }
+}
+
+TEST(GraphTest, AnEpochInWhichNothingIsLeftEndsTheStream) {
+  const auto first_epoch = [](const Example& example) {
+    return example.provenance().identity.epoch == 0;
+  };
+  for (const std::string echo :
+       {"", "stage { echo { factor: 2 shuffle_buffer: 2 spacing: 1 drain_each_epoch: true } }"}) {
+    for (const std::string batch : {"size: 4", "size: 4 across_epochs: true", "size: 1"}) {
+      for (const std::string steps : {"", "steps_per_epoch: 2"}) {
+        const PipelineSpec spec = Spec("stage { filter { function: 'first epoch' } } " + echo +
+                                       " stage { batch { " + batch + " } } " + steps)
+                                      .WithFilter("first epoch", first_epoch);
+        GraphRun run(spec, {.records = 3, .epochs = 0});
+        uint64_t examples = 0;
+        try {
+          while (const std::optional<Batch> next = run.graph().Take()) examples += next->size();
+          FAIL() << "the end came without an error";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::kEmpty) << error.what();
+          EXPECT_THAT(error.what(),
+                      HasSubstr("0 were bad and " + std::string(echo.empty() ? "3" : "6") +
+                                " filtered out"));
+        }
+        EXPECT_EQ(examples, echo.empty() ? 3u : 6u);
+      }
+    }
+  }
+}
+
 TEST(GraphTest, UnshuffledEchoRepeatsEachItemInPlace) {
   EXPECT_EQ(Deliver(Spec("stage { echo { factor: 2 shuffle_buffer: 1 spacing: 0 } }"
                          "stage { batch { size: 4 } }"),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -203,13 +204,60 @@ TEST(PipelineBadExamplesTest, TheBudgetIsInRecordsHoweverOftenTheyAreEchoed) {
   }
 }
 
-TEST(PipelineBadExamplesTest, WithoutAGoodFileItEndsWithoutABatch) {
+/// The error that ends a pipeline, and how many examples came before it.
+std::pair<std::optional<Error>, uint64_t> EndOf(Pipeline& pipeline) {
+  uint64_t examples = 0;
+  try {
+    for (const Batch& batch : pipeline) examples += batch.size();
+    return {std::nullopt, examples};
+  } catch (const Error& error) {
+    return {error, examples};
+  }
+}
+
+TEST(PipelineBadExamplesTest, AnEpochWithoutAGoodFileEndsThePipelineWithTheReason) {
   const TempFolder folder;
   for (int i = 0; i < 5; ++i) folder.Write("c/" + std::to_string(i) + ".jpg", "no picture");
+  for (const std::string source : {"epochs: 1", "epochs: 0"}) {
+    const auto pipeline =
+        Pipeline::Open(Spec(folder.path().string(), source, kStages, "policy: SKIP"));
+    const auto [error, examples] = EndOf(*pipeline);
+    ASSERT_TRUE(error) << source;
+    EXPECT_EQ(error->code(), ErrorCode::kEmpty);
+    EXPECT_THAT(error->what(), HasSubstr("of 5, 5 were bad and 0 filtered out"));
+    EXPECT_THAT(error->what(), HasSubstr("c/4.jpg"));
+    EXPECT_EQ(examples, 0u);
+    EXPECT_EQ(pipeline->Stats().bad_count, 5u);
+  }
+}
+
+TEST(PipelineBadExamplesTest, AFractionIsCheckedOfTheRecordsThereAreAtEachEpochsEnd) {
+  const MixedFolder folder;  // four bad ones of 27, which is 0.148
+  const auto end = [&](const std::string& source, const std::string& fraction) {
+    return EndOf(*Pipeline::Open(
+        Spec(folder.path(), source, kStages, "policy: SKIP max_fraction: " + fraction)));
+  };
+  EXPECT_FALSE(end("epochs: 2", "0.15").first);
+  for (const std::string source : {"epochs: 1", "epochs: 2", "epochs: 0"}) {
+    const auto [error, examples] = end(source, "0.14");
+    ASSERT_TRUE(error) << source;
+    EXPECT_EQ(error->code(), ErrorCode::kLimitExceeded);
+    EXPECT_THAT(error->what(), HasSubstr("got 4 in 27 records"));
+    EXPECT_EQ(examples, 23u) << "what came before it is delivered";
+  }
+}
+
+TEST(PipelineBadExamplesTest, WithinAnEpochFewRecordsDoNotMakeAFraction) {
+  const TempFolder folder;  // the first of ten is bad
+  folder.Write("c/0.jpg", "no picture");
+  for (int i = 1; i < 10; ++i) {
+    folder.Write("c/" + std::to_string(i) + ".jpg", MakeJpeg(MakePicture(40, 30, 3)));
+  }
   const auto pipeline =
-      Pipeline::Open(Spec(folder.path().string(), "epochs: 2", kStages, "policy: SKIP"));
-  EXPECT_FALSE(pipeline->Next());
-  EXPECT_EQ(pipeline->Stats().bad_count, 5u);
+      Pipeline::Open(Spec(folder.path().string(), "", kStages, "policy: SKIP max_fraction: 0.1"));
+  const auto [error, examples] = EndOf(*pipeline);
+  EXPECT_FALSE(error);
+  EXPECT_EQ(examples, 9u);
 }
 
 TEST(PipelineBadExamplesTest, WhatIsSkippedIsLogged) {

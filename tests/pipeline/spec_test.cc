@@ -150,6 +150,30 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{SOURCE "stage { filter { function: 'known' } } " BATCH,
               "stage[0]: function: ", "there are none"}));
 
+#define GRAY "stage { decode { color: GRAY } } "
+
+INSTANTIATE_TEST_SUITE_P(
+    Channels, SpecErrors,
+    ::testing::Values(Wrong{SOURCE GRAY "stage { normalize {} } " BATCH,
+                            "stage[1]: normalize.mean: ", "default of 3 values"},
+                      Wrong{SOURCE GRAY "stage { random_flip {} } stage { echo { factor: 2 } } "
+                                        "stage { normalize { mean: 0.5 std: [1, 2, 3] } } " BATCH,
+                            "stage[3]: normalize.std: ", "got 3 values, wanted 1"},
+                      Wrong{SOURCE
+                            "stage { decode { feature: 'mask' color: GRAY } } stage { decode {} } "
+                            "stage { normalize {} } stage { normalize { feature: 'mask' } } " BATCH,
+                            "stage[3]: normalize.mean: ", "one channel"}));
+
+TEST(SpecTest, ThreeMeansAreForPicturesThatMayHaveThreeChannels) {
+  for (const std::string stages :
+       {GRAY "stage { normalize { mean: 0.5 std: 0.2 } } ",
+        "stage { decode {} } stage { normalize {} } ",
+        GRAY "stage { map { function: 'known' } } stage { normalize {} } ",
+        "stage { decode { feature: 'mask' color: GRAY } } stage { normalize {} } "}) {
+    PipelineSpec::FromText(SOURCE + stages + BATCH).WithMap("known", [](Example&) {}).Validate();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Echoes, SpecErrors,
     ::testing::Values(
@@ -260,46 +284,6 @@ std::optional<Error> ErrorOfDraining(Pipeline& pipeline) {
     while (pipeline.Next()) {
     }
   });
-}
-
-TEST(OpenTest, AMemoryCapBelowTheShuffleBufferTellsTheMissingBytes) {
-  // A picture takes 3 kB or more; the buffer has filled after 46 x 16 draws.
-  const PipelineSpec spec =
-      DataSpec("epochs: 20",
-               "stage { decode {} } stage { echo { factor: 2 shuffle_buffer: 50 } } "
-               "stage { center_crop { height: 8 width: 8 } } " BATCH);
-  const auto pipeline =
-      Pipeline::Open(spec, {.threads = 1, .memory_cap = 100'000, .storage = ImageStorage()});
-  const std::optional<Error> error = ErrorOfDraining(*pipeline);
-  ASSERT_TRUE(error);
-  EXPECT_EQ(error->code(), ErrorCode::kResourceExhausted);
-  EXPECT_THAT(error->what(), ::testing::MatchesRegex(".*about [0-9]+ bytes are missing.*"));
-  EXPECT_THAT(error->what(), HasSubstr("echo after decode with "));
-  EXPECT_THAT(error->what(), HasSubstr("of 50 items"));
-}
-
-TEST(OpenTest, AMemoryCapBelowTheBatchesTellsTheMissingBytes) {
-  const PipelineSpec spec = DataSpec(
-      "epochs: 10",
-      "stage { decode {} } stage { resize { height: 64 width: 64 } } stage { normalize {} } "
-      "stage { batch { size: 50 } }");
-  const auto pipeline =
-      Pipeline::Open(spec, {.threads = 1, .memory_cap = 1'000'000, .storage = ImageStorage()});
-  const std::optional<Error> error = ErrorOfDraining(*pipeline);
-  ASSERT_TRUE(error) << "a batch alone takes 2.4 MB";
-  EXPECT_EQ(error->code(), ErrorCode::kResourceExhausted);
-  EXPECT_THAT(error->what(), ::testing::MatchesRegex(".*about [0-9]+ bytes are missing.*"));
-}
-
-TEST(OpenTest, AMemoryCapThatIsEnoughChangesNothing) {
-  const PipelineSpec spec = DataSpec("epochs: 3",
-                                     "stage { decode {} } stage { echo { factor: 2 } } "
-                                     "stage { center_crop { height: 8 width: 8 } } " BATCH);
-  const auto pipeline = Pipeline::Open(
-      spec,
-      {.threads = 1, .reads_in_flight = 2, .memory_cap = 8'000'000, .storage = ImageStorage()});
-  EXPECT_FALSE(ErrorOfDraining(*pipeline));
-  EXPECT_EQ(pipeline->Stats().examples, 360u);
 }
 
 /// An allocator of its own that counts.

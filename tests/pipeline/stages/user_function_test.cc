@@ -68,13 +68,6 @@ TEST(UserFunctionTest, AnUnknownNameIsNotFoundAndTheKnownOnesAreNamed) {
   EXPECT_THAT(make(kFilterStage), AllOf(HasSubstr("keeep"), HasSubstr("one of keep")));
 }
 
-TEST(UserFunctionTest, AnEmptyFunctionIsNotFound) {
-  UserFunctions functions;
-  functions.maps["nothing"] = nullptr;
-  EXPECT_EQ(CodeOf([&] { MakeStage(kMapStage, "function: 'nothing'", functions); }),
-            ErrorCode::kNotFound);
-}
-
 TEST(UserFunctionTest, ValidationWantsAName) {
   EXPECT_THAT(InvalidMessage(kMapStage, ""), StartsWith("function: "));
   EXPECT_THAT(InvalidMessage(kFilterStage, ""), StartsWith("function: "));
