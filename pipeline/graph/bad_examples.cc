@@ -18,7 +18,13 @@ void BadTally::CountRecord(const Identity& identity) {
 }
 
 bool BadTally::Add(const BadExample& example) {
-  return bad.insert(HashBytes(example.key, HashBytes(example.uri))).second;
+  if (!bad.insert(HashBytes(example.key, HashBytes(example.uri))).second) return false;
+  // Storage's own errors name the file already.
+  const std::string what = example.error.what();
+  const std::string name =
+      example.uri.ends_with(example.key) ? example.uri : example.uri + ": " + example.key;
+  last = what.starts_with(example.uri) ? what : name + ": " + what;
+  return true;
 }
 
 Error NamedError(const BadExample& bad) {
@@ -38,11 +44,7 @@ void BadExamples::Add(const BadExample& bad) {
     ++count_;
     if (named_.size() < kNamed) named_.push_back(bad);
   }
-  // Storage's own errors name the file already.
-  const std::string what = bad.error.what();
-  const std::string name = bad.uri.ends_with(bad.key) ? bad.uri : bad.uri + ": " + bad.key;
-  last_ = what.starts_with(bad.uri) ? what : name + ": " + what;
-  if (log_) log_("skipped " + last_);
+  if (log_) log_("skipped " + tally_.last);
   if (policy_.has_max_count() && tally_.bad.size() > policy_.max_count()) {
     ThrowTooMany("at most " + std::to_string(policy_.max_count()));
   }
@@ -60,7 +62,7 @@ void BadExamples::CheckFraction(uint64_t records) const {
 
 void BadExamples::ThrowTooMany(std::string wanted) const {
   throw Error({.code = ErrorCode::kLimitExceeded,
-               .what = "too many bad examples, the last: " + last_,
+               .what = "too many bad examples, the last: " + tally_.last,
                .where = "bad_examples",
                .got = std::to_string(tally_.bad.size()) + " in " + std::to_string(tally_.records) +
                       " records",

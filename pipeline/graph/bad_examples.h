@@ -20,6 +20,7 @@ namespace echopipe::internal {
 struct BadTally {
   uint64_t records = 0;
   std::set<uint64_t> bad = {};  ///< hashes of uri and key
+  std::string last = {};        ///< of the bad ones, by name and reason
 
   /// Another place of the stream; fresh ones count as records.
   void CountRecord(const Identity& identity);
@@ -62,7 +63,7 @@ class BadExamples {
   /// however few records that are.
   void EndEpoch() const;
   /// The last one added, by name and reason.
-  const std::string& last() const { return last_; }
+  const std::string& last() const { return tally_.last; }
 
   uint64_t count() const;
   /// The first kNamed.
@@ -77,7 +78,6 @@ class BadExamples {
   proto::BadExamples policy_;
   Log log_;
   BadTally tally_;
-  std::string last_;
   mutable Mutex mutex_;
   uint64_t count_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
   std::vector<BadExample> named_ ECHOPIPE_GUARDED_BY(mutex_);

@@ -252,6 +252,7 @@ void Encode(const ShadowState& state, proto::Checkpoint* message) {
   proto::Tally& tally = *message->mutable_tally();
   tally.set_records(state.bad.records);
   *tally.mutable_bad() = {state.bad.bad.begin(), state.bad.bad.end()};
+  tally.set_last_bad(state.bad.last);
   tally.set_epoch_examples(state.epoch.examples);
   tally.set_epoch_bad(state.epoch.bad);
   tally.set_epoch_filtered_out(state.epoch.filtered_out);
@@ -277,7 +278,9 @@ ShadowState Decode(const proto::Checkpoint& message, const Plan& plan) {
     state.batch_echoes.push_back(std::move(decoded));
   }
   const proto::Tally& tally = message.tally();
-  state.bad = {.records = tally.records(), .bad = {tally.bad().begin(), tally.bad().end()}};
+  state.bad = {.records = tally.records(),
+               .bad = {tally.bad().begin(), tally.bad().end()},
+               .last = tally.last_bad()};
   state.epoch = {.examples = tally.epoch_examples(),
                  .bad = tally.epoch_bad(),
                  .filtered_out = tally.epoch_filtered_out()};
