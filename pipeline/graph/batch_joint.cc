@@ -41,7 +41,6 @@ void BatchJoint::Accept(Message message, Outbox& outbox) {
     if (message.kind == Message::Kind::kEnd) return End(std::move(message.error), outbox);
     const bool ends_epoch = message.item->ends_epoch;
     if (!message.item->example) logs_.gaps.back().Add({.place = places_, .bad = message.item->bad});
-    ++places_;
     bad_examples_->CountRecord(message.item->identity);
     CountNeed(*message.item);
     if (message.item->example) {
@@ -52,6 +51,7 @@ void BatchJoint::Accept(Message message, Outbox& outbox) {
       CountTombstone(*message.item);
     }
     if (ends_epoch) EndEpoch(outbox);
+    ++places_;
   } catch (const Error& error) {
     End(std::make_shared<Error>(error), outbox);
   }
@@ -91,10 +91,10 @@ void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
     if (!options_.drop()) SendHeld(outbox);
     partial_ =
         std::make_shared<BatchBuilder>(options_.batch.size(), *item, writer_, pool_, allocator_);
-    partial_->set_begin(places_ - 1);
+    partial_->set_begin(places_);
   }
   partial_->Reserve(*item);
-  partial_->set_end(places_);
+  partial_->set_end(places_ + 1);
   partial_->set_epoch(item->stream_epoch);
   if (item->ends_epoch && options_.steps_per_epoch == 0) partial_->set_ends_epoch();
   item->builder = partial_;

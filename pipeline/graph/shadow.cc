@@ -130,16 +130,19 @@ void Shadow::Count(const ShadowItem& item) {
 // What comes over the edge in front of the echo point with this number, or of batch.
 std::shared_ptr<const ShadowItem> Shadow::PullItem(size_t edge) {
   const uint64_t place = places_[edge]++;
-  const std::optional<ShadowLogs::Gap> gap =
-      logs_.gaps[edge].TakeIf([&](const ShadowLogs::Gap& next) { return next.place == place; });
-  if (gap && gap->failure) {
-    error_ = Failed();
-    return nullptr;
+  const auto is_here = [place](const ShadowLogs::Gap& next) { return next.place == place; };
+  std::optional<ShadowLogs::Gap> tombstone;
+  while (std::optional<ShadowLogs::Gap> gap = logs_.gaps[edge].TakeIf(is_here)) {
+    if (gap->failure) {
+      error_ = Failed();
+      return nullptr;
+    }
+    tombstone = std::move(gap);
   }
   std::shared_ptr<ShadowItem> item = edge == 0 ? NextRecord() : DrawItem(edge - 1);
-  if (item && gap) {
+  if (item && tombstone) {
     item->tombstone = true;
-    item->bad = gap->bad;
+    item->bad = std::move(tombstone->bad);
   }
   return item;
 }

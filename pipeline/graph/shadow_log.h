@@ -50,7 +50,7 @@ struct ShadowLogs {
     RecordPlace place = {};
   };
   /// At a place on an edge, counted from 0 in this process: an example that is none (any more), or
-  /// the end of everything by an error.
+  /// the end of everything by an error, in the place of what is there or because of it.
   struct Gap {
     uint64_t place = 0;
     bool failure = false;

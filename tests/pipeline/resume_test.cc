@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -15,6 +19,7 @@
 #include <echopipe/base/random.h>
 #include <echopipe/bench/batch_hash.h>
 #include <echopipe/pipeline/pipeline.h>
+#include <echopipe/proto/checkpoint.pb.h>
 #include <echopipe/tests/support/fake_storage.h>
 #include <echopipe/tests/support/tar_builder.h>
 
@@ -95,7 +100,12 @@ Case MakeCase(RandomStream& random) {
   made.text += Number("epochs", random.Below(4));
   if (OneIn(random, 5)) made.text += Number("take", records - random.Below(3));
   made.text += " } " + Number("seed", random.Below(1000)) + " ";
-  if (bad) made.text += "bad_examples { policy: SKIP } ";
+  if (bad) {
+    made.text += "bad_examples { policy: SKIP";
+    if (OneIn(random, 3)) made.text += Number("max_count", random.Below(12));
+    if (OneIn(random, 3)) made.text += " max_fraction: 0.2";
+    made.text += " } ";
+  }
   made.text += "stage { map { function: 'pixels' } } ";
   for (uint32_t stages = random.Below(6); stages > 0; --stages) {
     switch (random.Below(4)) {
@@ -110,6 +120,7 @@ Case MakeCase(RandomStream& random) {
         break;
       case 3:
         if (OneIn(random, 2)) made.text += "stage { filter { function: 'most' } } ";
+        if (bad) made.text += "stage { map { function: 'throws at some' } } ";
         break;
     }
   }
@@ -141,6 +152,13 @@ void MakePixels(Example& example) {
 PipelineSpec SpecOf(const Case& the_case) {
   return PipelineSpec::FromText(the_case.text)
       .WithMap("pixels", MakePixels)
+      .WithMap("throws at some",
+               [](Example& example) {
+                 const Identity& identity = example.provenance().identity;
+                 uint64_t hash = HashBytes(example.provenance().key, example.provenance().age);
+                 for (const uint32_t use : identity.uses()) hash += 7 * use;
+                 if (hash % 9 == 0) throw std::runtime_error("not this one");
+               })
       .WithFilter("most", [](const Example& example) {
         return HashBytes(example.provenance().key) % 5 != 1;
       });
@@ -221,6 +239,13 @@ int CheckCase(RandomStream& random) {
   return restores;
 }
 
+// Sanitizers are slow; the other builds try them all.
+#ifdef __SANITIZE_ADDRESS__
+constexpr uint64_t kCases = 300;
+#else
+constexpr uint64_t kCases = 2000;
+#endif
+
 uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
@@ -229,7 +254,7 @@ uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
 // ECHOPIPE_RESUME_CASES and ECHOPIPE_RESUME_SEED choose how many cases, from which on.
 TEST(ResumeTest, WhatFollowsARestoreIsWhatWouldHaveFollowed) {
   const uint64_t first = NumberFrom("ECHOPIPE_RESUME_SEED", 0);
-  const uint64_t cases = NumberFrom("ECHOPIPE_RESUME_CASES", 700);
+  const uint64_t cases = NumberFrom("ECHOPIPE_RESUME_CASES", kCases);
   int restores = 0;
   for (uint64_t seed = first; seed < first + cases; ++seed) {
     SCOPED_TRACE("ECHOPIPE_RESUME_CASES=1 ECHOPIPE_RESUME_SEED=" + std::to_string(seed));
@@ -241,6 +266,114 @@ TEST(ResumeTest, WhatFollowsARestoreIsWhatWouldHaveFollowed) {
   if (cases > 100) {
     EXPECT_GT(restores, static_cast<int>(cases));
   }
+}
+
+// ---- what a restore reads
+
+/// A folder of files, or shards of samples, of 3,000 bytes each.
+std::string PutEqualRecords(FakeStorage& storage, bool shards) {
+  constexpr int kRecords = 600;
+  TarBuilder tar;
+  for (int i = 0; i < kRecords; ++i) {
+    std::string bytes = "record " + std::to_string(i);
+    bytes.resize(3000, '.');
+    if (!shards) storage.Put("root/c/" + std::to_string(i) + ".jpg", bytes);
+    tar.AddFile("s" + std::to_string(i) + ".jpg", bytes);
+    tar.AddFile("s" + std::to_string(i) + ".cls", "1");
+  }
+  if (shards) storage.Put("s.tar", tar.AddEnd().bytes());
+  return shards ? "uri: 's.tar'" : "uri: 'root' shuffle { full {} }";
+}
+
+class RestoreReads : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Sources, RestoreReads, ::testing::Bool(),
+                         [](const auto& param) { return param.param ? "Tar" : "Folder"; });
+
+// Two echo points and one of batches hold records in common.
+TEST_P(RestoreReads, EachResidentOnceAndThenAsFarAheadAsAnyPipeline) {
+  Case the_case{.text = {}, .storage = std::make_shared<FakeStorage>(), .rank = {}};
+  the_case.text = "source { " + PutEqualRecords(*the_case.storage, GetParam()) +
+                  " } stage { echo { factor: 3 shuffle_buffer: 60 spacing: 8 } } "
+                  "stage { map { function: 'pixels' } } "
+                  "stage { echo { factor: 2 shuffle_buffer: 40 spacing: 8 } } "
+                  "stage { batch { size: 8 } } "
+                  "stage { echo { factor: 1.5 shuffle_buffer: 2 spacing: 1 } }";
+  const PipelineSpec spec = SpecOf(the_case);
+  const RuntimeOptions options{
+      .threads = 1, .reads_in_flight = 8, .prefetch = 2, .storage = the_case.storage};
+  const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, options);
+  for (int step = 0; step < 150; ++step) ASSERT_TRUE(pipeline->Next());
+  const PipelineCheckpoint checkpoint = pipeline->Checkpoint();
+  pipeline->Stop();
+
+  std::set<std::pair<uint64_t, uint64_t>> records;
+  const auto add = [&](const proto::Places& places) {
+    for (int i = 0; i < places.file_size(); ++i) records.emplace(places.file(i), places.offset(i));
+  };
+  uint64_t residents = 0;
+  for (const proto::ExampleEcho& echo : checkpoint.message().example_echo()) {
+    add(echo.resident().place());
+    residents += static_cast<uint64_t>(echo.resident().epoch_size());
+  }
+  for (const proto::BatchEcho& echo : checkpoint.message().batch_echo()) {
+    for (const proto::BatchEcho::Batch& batch : echo.resident()) {
+      add(batch.item().place());
+      residents += static_cast<uint64_t>(batch.item().epoch_size());
+    }
+  }
+  ASSERT_GT(residents, records.size()) << "nothing in common";
+  ASSERT_GE(records.size(), 50u);
+
+  const uint64_t before = the_case.storage->Stats().bytes_read;
+  const size_t requests_before = the_case.storage->requests().size();
+  const std::unique_ptr<Pipeline> restored = Pipeline::Restore(spec, checkpoint, options);
+  for (int step = 0; step < 100; ++step) ASSERT_TRUE(restored->Next());
+  restored->Stop();
+  // A record, or a sample with its headers; read ahead are a window of records, or two pieces of
+  // the shard.
+  const uint64_t record_bytes = GetParam() ? 512 + 3072 + 512 + 512 : 3000;
+  const uint64_t ahead = GetParam() ? 2 * (uint64_t{1} << 20) : 12 * record_bytes;
+  const uint64_t fresh = restored->Stats().records;
+  EXPECT_LE(the_case.storage->Stats().bytes_read - before,
+            (records.size() + fresh) * record_bytes + ahead);
+
+  std::map<std::pair<std::string, uint64_t>, int> reads;
+  const std::vector<ReadRequest> requests = the_case.storage->requests();
+  for (size_t i = requests_before; i < requests.size(); ++i) {
+    const std::pair read(requests[i].path, requests[i].offset);
+    EXPECT_EQ(++reads[read], 1) << read.first;
+  }
+}
+
+// The residents that are drawn late are still to be read when the first batch comes.
+TEST(RestoreReadsTest, TheFirstBatchNeedNotWaitForAllResidents) {
+  Case the_case{.text = {}, .storage = std::make_shared<FakeStorage>(), .rank = {}};
+  the_case.text = "source { " + PutEqualRecords(*the_case.storage, false) +
+                  " } stage { echo { factor: 4 shuffle_buffer: 200 spacing: 8 } } "
+                  "stage { map { function: 'pixels' } } stage { batch { size: 8 } }";
+  const PipelineSpec spec = SpecOf(the_case);
+  const RuntimeOptions options{.threads = 1, .reads_in_flight = 2, .storage = the_case.storage};
+  const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, options);
+  for (int step = 0; step < 250; ++step) ASSERT_TRUE(pipeline->Next());
+  const PipelineCheckpoint checkpoint = pipeline->Checkpoint();
+  pipeline->Stop();
+  ASSERT_GT(checkpoint.message().example_echo(0).resident().epoch_size(), 100);
+
+  // Half of the reads are the residents': so the gate lets a few of either through.
+  const auto gated = std::make_shared<FakeStorage>(FakeStorage::Mode::kGated);
+  PutEqualRecords(*gated, false);
+  RuntimeOptions gated_options = options;
+  gated_options.storage = gated;
+  const std::unique_ptr<Pipeline> restored = Pipeline::Restore(spec, checkpoint, gated_options);
+  std::atomic<bool> came = false;
+  std::atomic<int> reads = 0;
+  std::jthread gate([&] {
+    while (!came) reads += gated->CompleteNext() ? 1 : 0;
+  });
+  ASSERT_TRUE(restored->Next());
+  came = true;
+  EXPECT_LT(reads, 60);
+  restored->Stop();
 }
 
 }  // namespace
