@@ -6,7 +6,7 @@ namespace echopipe::cli {
 enum ExitCode : int {
   kOk = 0,
   kUsage = 2,               ///< a wrong flag, an invalid spec
-  kFailed = 3,              ///< no data there, or the pipeline failed
+  kFailed = 3,              ///< no data or no checkpoint there, or the pipeline failed
   kTooManyBadExamples = 4,  ///< over the limits of bad_examples
   kInterrupted = 130,       ///< by SIGINT or SIGTERM
 };

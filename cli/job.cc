@@ -9,6 +9,7 @@
 #include <echopipe/cli/job.h>
 #include <echopipe/cli/numbers.h>
 #include <echopipe/cli/progress.h>
+#include <echopipe/cli/step_hashes.h>
 #include <echopipe/pipeline/graph/cpus.h>
 #include <echopipe/proto/pipeline.pb.h>
 
@@ -41,13 +42,38 @@ std::shared_ptr<Storage> StorageFor(const Job& job, std::shared_ptr<Clock> clock
   return MakeShapedStorage(std::move(local), link, std::move(clock));
 }
 
-std::unique_ptr<Pipeline> Open(const Job& job, Console& console) {
-  job.spec.Validate();
+// What to go on from, if that is asked for and, with --or-start, there.
+std::optional<PipelineCheckpoint> LoadStart(const Job& job, Console& console) {
+  if (job.resume.empty()) return std::nullopt;
+  try {
+    PipelineCheckpoint start = PipelineCheckpoint::Load(job.resume);
+    console.Line("going on from " + job.resume + " with step " + WithCommas(start.steps()));
+    return start;
+  } catch (const Error& error) {
+    if (!job.or_start || error.code() != ErrorCode::kNotFound) throw;
+    console.Line("no " + job.resume + " yet: beginning anew");
+    return std::nullopt;
+  }
+}
+
+std::unique_ptr<Pipeline> Restore(const Job& job, const PipelineCheckpoint& start,
+                                  const RuntimeOptions& options) {
+  try {
+    return Pipeline::Restore(job.spec, start, options, job.rank);
+  } catch (const Error& error) {
+    // The spec and the flags are valid by themselves: these two do not go together.
+    if (error.code() == ErrorCode::kInvalidArgument) throw error.Within(job.resume);
+    throw;
+  }
+}
+
+std::unique_ptr<Pipeline> Open(const Job& job, const std::optional<PipelineCheckpoint>& start,
+                               Console& console) {
   RuntimeOptions options = job.runtime;
   options.clock = MakeSteadyClock();
   options.storage = StorageFor(job, options.clock);
   options.log = LogTo(console);
-  return Pipeline::Open(job.spec, options, job.rank);
+  return start ? Restore(job, *start, options) : Pipeline::Open(job.spec, options, job.rank);
 }
 
 // Returns at `time`, or when asked to stop.
@@ -58,13 +84,24 @@ void WaitUntil(std::chrono::steady_clock::time_point time, std::stop_token stop)
   never.wait_until(lock, std::move(stop), time, [] { return false; });
 }
 
-JobResult::End Consume(const Job& job, Pipeline& pipeline, Progress& progress, BatchHash& hash,
+/// What looks at each batch.
+struct Watchers {
+  Progress& progress;
+  BatchHash* hash;          ///< null if not asked for
+  StepHashes* step_hashes;  ///< the same
+  Checkpoints& checkpoints;
+};
+
+JobResult::End Consume(const Job& job, Pipeline& pipeline, const Watchers& watchers,
                        const std::stop_token& stop) {
   uint64_t batches = 0;
   while (std::optional<Batch> batch = pipeline.Next()) {
     const auto begin = std::chrono::steady_clock::now();
-    progress.SetEpoch(batch->epoch());
-    if (job.hash) hash.Add(*batch);
+    watchers.progress.SetPlace(batch->epoch(), batch->step());
+    if (watchers.hash != nullptr) watchers.hash->Add(*batch);
+    // Before the checkpoint, behind which nobody would deliver it again.
+    if (watchers.step_hashes != nullptr) watchers.step_hashes->Add(*batch);
+    watchers.checkpoints.AfterStep(batch->step() + 1);
     batch.reset();
     if (++batches == job.max_batches) return JobResult::End::kMaxBatches;
     if (job.consumer_time.count() > 0) WaitUntil(begin + job.consumer_time, stop);
@@ -72,29 +109,49 @@ JobResult::End Consume(const Job& job, Pipeline& pipeline, Progress& progress, B
   return JobResult::End::kData;
 }
 
+JobResult::End ConsumeUntilStopped(const Job& job, Pipeline& pipeline, const Watchers& watchers,
+                                   const std::stop_token& stop) {
+  try {
+    return Consume(job, pipeline, watchers, stop);
+  } catch (const Error& error) {
+    if (stop.stop_requested() && error.code() == ErrorCode::kStopped) {
+      return JobResult::End::kInterrupted;
+    }
+    throw;
+  }
+}
+
 void ConsumeAll(const Job& job, Pipeline& pipeline, Console& console, const std::stop_token& stop,
                 JobResult* result) {
   Progress progress(pipeline, job.spec, console);
   BatchHash hash;
+  std::optional<StepHashes> step_hashes;
+  Checkpoints checkpoints(pipeline, job.checkpoints);
   try {
-    result->end = Consume(job, pipeline, progress, hash, stop);
+    if (!job.step_hashes.empty()) step_hashes.emplace(job.step_hashes);
+    const Watchers watchers{.progress = progress,
+                            .hash = job.hash ? &hash : nullptr,
+                            .step_hashes = step_hashes ? &*step_hashes : nullptr,
+                            .checkpoints = checkpoints};
+    result->end = ConsumeUntilStopped(job, pipeline, watchers, stop);
+    checkpoints.AtEnd();
   } catch (const Error& error) {
-    if (stop.stop_requested() && error.code() == ErrorCode::kStopped) {
-      result->end = JobResult::End::kInterrupted;
-    } else {
-      result->end = JobResult::End::kFailed;
-      result->error = error;
-    }
+    result->end = JobResult::End::kFailed;
+    result->error = error;
   }
   if (job.hash) result->hash = hash.Hex();
+  result->checkpoints = checkpoints.written();
 }
 
 }  // namespace
 
 JobResult RunJob(const Job& job, Console& console, const std::stop_token& stop) {
-  const std::unique_ptr<Pipeline> pipeline = Open(job, console);
+  job.spec.Validate();
+  const std::optional<PipelineCheckpoint> start = LoadStart(job, console);
+  const std::unique_ptr<Pipeline> pipeline = Open(job, start, console);
   JobResult result;
   result.threads = job.runtime.threads > 0 ? job.runtime.threads : internal::AvailableCpus();
+  if (start) result.first_step = start->steps();
   {
     const std::stop_callback on_stop(stop, [&] { pipeline->Stop(); });
     ConsumeAll(job, *pipeline, console, stop, &result);

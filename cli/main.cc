@@ -21,7 +21,7 @@ constexpr const char* kExitCodes =
     "Exit codes:\n"
     "  0    all done\n"
     "  2    a wrong flag or an invalid spec\n"
-    "  3    no data there, or the pipeline failed\n"
+    "  3    no data or no checkpoint there, or the pipeline failed\n"
     "  4    more bad examples than bad_examples allows\n"
     "  130  interrupted; the figures so far were told";
 

@@ -49,7 +49,7 @@ std::string Progress::Text() const {
   if (stats.examples_per_s > 0) {
     text += Rate(stats.examples_per_s) + " examples/s, stall " + Percent(stats.stall_share) + ", ";
   }
-  return text + "epoch " + std::to_string(epoch_ + 1) + epochs_;
+  return text + "epoch " + std::to_string(epoch_ + 1) + epochs_ + ", step " + WithCommas(step_);
 }
 
 }  // namespace echopipe::cli

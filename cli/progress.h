@@ -19,8 +19,11 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// From 0.
-  void SetEpoch(uint64_t epoch) { epoch_ = epoch; }
+  /// Of the last batch, from 0.
+  void SetPlace(uint64_t epoch, uint64_t step) {
+    epoch_ = epoch;
+    step_ = step;
+  }
 
  private:
   std::string Text() const;
@@ -29,6 +32,7 @@ class Progress {
   Console& console_;
   std::string epochs_;  // " of 3"
   std::atomic<uint64_t> epoch_{0};
+  std::atomic<uint64_t> step_{0};
   std::jthread ticker_;
 };
 

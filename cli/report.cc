@@ -14,44 +14,50 @@ using nlohmann::ordered_json;
 
 struct Row {
   std::string name;
-  std::function<std::string(const PipelineStats&)> value;
+  std::function<std::string(const JobResult&)> value;
 };
 
 void AddEchoPoint(size_t i, const std::string& position, std::vector<Row>* rows) {
   const std::string name = "echo " + position + ": ";
-  rows->push_back({name + "R", [i](const PipelineStats& stats) {
-                     return Decimal(stats.echo_points.at(i).r, 2);
+  rows->push_back({name + "R", [i](const JobResult& run) {
+                     return Decimal(run.stats.echo_points.at(i).r, 2);
                    }});
-  rows->push_back({name + "factor", [i](const PipelineStats& stats) {
-                     return Decimal(stats.echo_points.at(i).factor, 2);
+  rows->push_back({name + "factor", [i](const JobResult& run) {
+                     return Decimal(run.stats.echo_points.at(i).factor, 2);
                    }});
-  rows->push_back({name + "effective", [i](const PipelineStats& stats) {
-                     return Decimal(stats.echo_points.at(i).factor_effective, 2);
+  rows->push_back({name + "effective", [i](const JobResult& run) {
+                     return Decimal(run.stats.echo_points.at(i).factor_effective, 2);
                    }});
 }
 
 // Without a steady state there is nothing to tell of it.
-std::string Steady(const PipelineStats& stats, const std::string& figure) {
-  return stats.examples_per_s > 0 ? figure : "too short";
+std::string Steady(const JobResult& run, const std::string& figure) {
+  return run.stats.examples_per_s > 0 ? figure : "too short";
 }
 
-std::vector<Row> Rows(const PipelineStats& first) {
-  using Stats = PipelineStats;
+std::vector<Row> Rows(const JobResult& first) {
+  using Run = JobResult;
   std::vector<Row> rows = {
-      {"examples", [](const Stats& s) { return WithCommas(s.examples); }},
-      {"of these fresh", [](const Stats& s) { return WithCommas(s.fresh); }},
-      {"batches", [](const Stats& s) { return WithCommas(s.batches); }},
-      {"seconds", [](const Stats& s) { return Decimal(s.seconds, 1); }},
-      {"examples/s", [](const Stats& s) { return Steady(s, Rate(s.examples_per_s)); }},
-      {"fresh/s", [](const Stats& s) { return Steady(s, Rate(s.fresh_per_s)); }},
-      {"stall share", [](const Stats& s) { return Steady(s, Percent(s.stall_share)); }},
-      {"first batch after", [](const Stats& s) { return Decimal(s.first_batch_s, 2) + " s"; }},
-      {"bytes read", [](const Stats& s) { return Bytes(s.bytes_read); }},
-      {"bad examples", [](const Stats& s) { return WithCommas(s.bad_count); }},
+      {"examples", [](const Run& run) { return WithCommas(run.stats.examples); }},
+      {"of these fresh", [](const Run& run) { return WithCommas(run.stats.fresh); }},
+      {"batches", [](const Run& run) { return WithCommas(run.stats.batches); }},
+      {"seconds", [](const Run& run) { return Decimal(run.stats.seconds, 1); }},
+      {"examples/s", [](const Run& run) { return Steady(run, Rate(run.stats.examples_per_s)); }},
+      {"fresh/s", [](const Run& run) { return Steady(run, Rate(run.stats.fresh_per_s)); }},
+      {"stall share", [](const Run& run) { return Steady(run, Percent(run.stats.stall_share)); }},
+      {"first batch after",
+       [](const Run& run) { return Decimal(run.stats.first_batch_s, 2) + " s"; }},
+      {"bytes read", [](const Run& run) { return Bytes(run.stats.bytes_read); }},
+      {"bad examples", [](const Run& run) { return WithCommas(run.stats.bad_count); }},
   };
-  for (size_t i = 0; i < first.echo_points.size(); ++i) {
-    AddEchoPoint(i, first.echo_points[i].position, &rows);
+  if (first.first_step > 0) {
+    rows.push_back({"first step", [](const Run& run) { return WithCommas(run.first_step); }});
   }
+  if (first.checkpoints > 0) {
+    rows.push_back({"checkpoints", [](const Run& run) { return WithCommas(run.checkpoints); }});
+  }
+  const std::vector<EchoPointStats>& points = first.stats.echo_points;
+  for (size_t i = 0; i < points.size(); ++i) AddEchoPoint(i, points[i].position, &rows);
   return rows;
 }
 
@@ -116,7 +122,7 @@ ordered_json ToJson(const std::vector<T>& values) {
 
 std::string Table(const std::vector<Column>& runs) {
   std::ostringstream table;
-  const std::vector<Row> rows = Rows(runs.front().second->stats);
+  const std::vector<Row> rows = Rows(*runs.front().second);
   size_t label = 0;
   for (const Row& row : rows) label = std::max(label, row.name.size());
   size_t width = 12;
@@ -128,7 +134,7 @@ std::string Table(const std::vector<Column>& runs) {
   }
   for (const Row& row : rows) {
     table << row.name << std::string(label - row.name.size(), ' ');
-    for (const Column& run : runs) table << "  " << Right(row.value(run.second->stats), width);
+    for (const Column& run : runs) table << "  " << Right(row.value(*run.second), width);
     table << "\n";
   }
   return table.str();
@@ -153,6 +159,8 @@ std::string Json(const JobResult& result) {
       {"bad_count", stats.bad_count},
       {"bad_examples", ToJson(stats.bad_examples)},
       {"threads", result.threads},
+      {"first_step", result.first_step},
+      {"checkpoints", result.checkpoints},
       {"stages", ToJson(stats.stages)},
       {"echo_points", ToJson(stats.echo_points)},
       {"windows", ToJson(stats.windows)},

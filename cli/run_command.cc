@@ -57,14 +57,6 @@ ExitCode ExitCodeFor(const JobResult& result) {
   }
 }
 
-void PrintEnd(const JobResult& result) {
-  if (result.end == JobResult::End::kMaxBatches) {
-    std::cout << "Stopped after " << result.stats.batches << " batches, as --max-batches says.\n";
-  }
-  if (result.end == JobResult::End::kInterrupted) std::cout << "Interrupted.\n";
-  if (!result.stats.verdict.empty()) std::cout << "\n" << result.stats.verdict << "\n";
-}
-
 // Far above any use: a number beyond them is a slip.
 constexpr uint64_t kMostBatches = 1'000'000'000'000;
 constexpr uint64_t kMostRanks = 1'000'000;
@@ -100,6 +92,7 @@ RunCommand::RunCommand(CLI::App& app)
   AddRuntimeFlags();
   AddConsumerFlags();
   AddLinkFlags();
+  AddResumeFlags();
   AddOutputFlags();
 }
 
@@ -144,7 +137,7 @@ void RunCommand::AddConsumerFlags() {
       ->type_name("MS")
       ->group("Consumer");
   AddCountFlag(*command_, "--max-batches", job_.max_batches, {1, kMostBatches},
-               "Stop after so many batches.")
+               "Stop after so many batches of this run, wherever it began.")
       ->group("Consumer");
 }
 
@@ -171,12 +164,49 @@ void RunCommand::AddLinkFlags() {
       ->needs(latency);
 }
 
+CLI::Option* RunCommand::AddFileFlag(const std::string& flag, std::string& path,
+                                     const std::string& help) {
+  return command_->add_option(flag, path, help)
+      ->type_name("FILE")
+      ->check([](const std::string& text) { return text.empty() ? "no file is named" : ""; }, "");
+}
+
+void RunCommand::AddResumeFlags() {
+  const std::string group = "Checkpoints";
+  CLI::Option* const file =
+      AddFileFlag("--checkpoint", job_.checkpoints.file,
+                  "Keep a checkpoint in this file: after every so many steps, at the end, and when "
+                  "interrupted.\nExample: --checkpoint run.ckpt --checkpoint-every 100")
+          ->group(group);
+  CLI::Option* const every =
+      AddCountFlag(*command_, "--checkpoint-every", job_.checkpoints.every, {1, kMostBatches},
+                   "Steps of the run from one checkpoint to the next.")
+          ->group(group);
+  file->needs(every);
+  every->needs(file);
+  CLI::Option* const resume =
+      AddFileFlag("--resume", job_.resume,
+                  "Go on from this checkpoint, with the same spec, data and rank: the batches are "
+                  "those of a run that was never interrupted.")
+          ->group(group);
+  command_
+      ->add_flag("--or-start", job_.or_start,
+                 "Begin anew where the file to resume is not there yet; a damaged one stays an "
+                 "error.")
+      ->needs(resume)
+      ->group(group);
+}
+
 void RunCommand::AddOutputFlags() {
   const auto add = [this](const char* flag, bool& value, const char* help) {
     command_->add_flag(flag, value, help)->group("Output");
   };
   add("--json", json_, "End the output with the figures as one line of JSON.");
-  add("--hash", job_.hash, "Tell a hash of all that was delivered, in order.");
+  add("--hash", job_.hash, "Tell a hash of all that this run delivered, in order.");
+  AddFileFlag("--step-hashes", job_.step_hashes,
+              "Append a line \"step hash\" to this file for each batch delivered, before any "
+              "checkpoint that covers it.")
+      ->group("Output");
   add("-q,--quiet", quiet_,
       "No progress, no table and no verdict; what --json and --hash ask for is told.");
   add("--print-spec", print_spec_, "Print the spec and do not run it.");
@@ -184,6 +214,19 @@ void RunCommand::AddOutputFlags() {
 
 PipelineSpec RunCommand::Spec() const {
   return spec_flags_.AddTo(spec_file_.empty() ? PipelineSpec() : ReadSpec(spec_file_));
+}
+
+void RunCommand::PrintEnd(const JobResult& result) const {
+  const bool at_max_batches = result.end == JobResult::End::kMaxBatches;
+  const bool interrupted = result.end == JobResult::End::kInterrupted;
+  if (at_max_batches) {
+    std::cout << "Stopped after " << result.stats.batches << " batches, as --max-batches says.\n";
+  }
+  if (interrupted) std::cout << "Interrupted.\n";
+  if ((at_max_batches || interrupted) && result.checkpoints > 0) {
+    std::cout << "To go on: --resume " << Printable(job_.checkpoints.file) << "\n";
+  }
+  if (!result.stats.verdict.empty()) std::cout << "\n" << result.stats.verdict << "\n";
 }
 
 ExitCode RunCommand::Run() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include <CLI/CLI.hpp>
 
 #include <echopipe/cli/exit_code.h>
@@ -22,8 +24,11 @@ class RunCommand {
   void AddRuntimeFlags();
   void AddConsumerFlags();
   void AddLinkFlags();
+  void AddResumeFlags();
   void AddOutputFlags();
+  CLI::Option* AddFileFlag(const std::string& flag, std::string& path, const std::string& help);
   PipelineSpec Spec() const;
+  void PrintEnd(const JobResult& result) const;
 
   CLI::App* command_;
   std::string spec_file_;

@@ -43,14 +43,20 @@ ListingOrder::ListingOrder(uint64_t records, const EpochOptions& options, const 
   }
   BeginEpoch(start.epoch);
   next_ordinal_ = start.next_ordinal;
+  // In a window each record has its draw.
+  const EchoState& window = start.window;
+  bool possible = options.shuffle != EpochOptions::Shuffle::kWindow ||
+                  (window.draws == start.next_ordinal && window.admitted <= records &&
+                   (!window.closed || window.admitted == records));
   std::vector<std::shared_ptr<const uint64_t>> residents;
   for (const SourceState::Resident& resident : start.residents) {
-    if (resident.place.file >= records) {
-      throw Error({.code = ErrorCode::kInvalidArgument,
-                   .what = "the state is not one of this data",
-                   .where = "source state"});
-    }
+    possible = possible && resident.place.file < records;
     residents.push_back(std::make_shared<const uint64_t>(resident.place.file));
+  }
+  if (!possible) {
+    throw Error({.code = ErrorCode::kInvalidArgument,
+                 .what = "the state is not one of this data",
+                 .where = "source state"});
   }
   window_.emplace(WindowOptions(options, start.epoch), start.window, std::move(residents));
 }

@@ -147,6 +147,12 @@ bool TarSource::PullSample() {
   const ShardStream::Status status = stream_.Next(&sample);
   stream_ended_ = status == ShardStream::Status::kEndOfEpoch;
   if (status != ShardStream::Status::kSample) return false;
+  if (window_->order().closed()) {  // as restored
+    fatal_ = Error({.code = ErrorCode::kInvalidArgument,
+                    .what = "the state is not one of this data: samples follow its end",
+                    .where = "source state"});
+    return false;
+  }
   if (sample.sample.error && !first_error_) first_error_ = sample.sample.error;
   ahead_.push_back(std::move(sample));
   return true;

@@ -103,7 +103,8 @@ PipelineCheckpoint PipelineCheckpoint::FromBytes(std::string_view bytes, std::st
           std::to_string(bytes.size()) + " bytes", std::to_string(header.size));
   }
   proto::Checkpoint message;
-  if (header.format != kFormat || bytes.size() > header.size || HashBytes(bytes) != header.hash ||
+  if (header.format != kFormat || header.unused != 0 || bytes.size() > header.size ||
+      HashBytes(bytes) != header.hash ||
       !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     Throw(ErrorCode::kCorrupt, name, "the checkpoint is damaged: its checksum is wrong");
   }

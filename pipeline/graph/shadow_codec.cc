@@ -266,10 +266,12 @@ ShadowState Decode(const proto::Checkpoint& message, const Plan& plan) {
   ShadowState state{
       .steps = message.steps(), .batches = message.batches(), .source = Decode(message.source())};
   for (const proto::ExampleEcho& echo : message.example_echo()) {
+    Require(echo.resident().epoch_size() == echo.echo().order().item_size(), "other residents");
     const auto passed = std::span(plan.echoes).first(state.echoes.size());
     state.echoes.push_back({Decode(echo.echo()), Decode(echo.resident(), passed)});
   }
   for (const proto::BatchEcho& echo : message.batch_echo()) {
+    Require(echo.resident_size() == echo.echo().order().item_size(), "other residents");
     ShadowState::EchoPoint<ShadowBatch> decoded{.state = Decode(echo.echo())};
     for (const proto::BatchEcho::Batch& batch : echo.resident()) {
       decoded.residents.push_back(

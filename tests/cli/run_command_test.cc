@@ -1,13 +1,19 @@
+#include <algorithm>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <echopipe/pipeline/checkpoint.h>
 #include <echopipe/tests/cli/program.h>
 #include <echopipe/tests/support/files.h>
 
@@ -16,6 +22,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -85,7 +92,7 @@ TEST_F(RunCommandTest, JsonHoldsTheFiguresOfTheRun) {
   EXPECT_FALSE(figures.contains("hash"));
   EXPECT_FALSE(figures.contains("error"));
   for (const char* key : {"seconds", "first_batch_s", "examples_per_s", "fresh_per_s",
-                          "stall_share", "peak_bytes_in_flight"}) {
+                          "stall_share", "peak_bytes_in_flight", "first_step", "checkpoints"}) {
     EXPECT_TRUE(figures.at(key).is_number()) << key;
   }
   EXPECT_TRUE(figures.at("verdict").is_string());
@@ -261,6 +268,148 @@ TEST(RunCommandBadExamplesTest, OnlyTheFirstTwentyAreToldOneByOne) {
   size_t told = 0;
   for (size_t at = 0; (at = more.find("skipped ", at)) != std::string::npos; ++at) ++told;
   EXPECT_EQ(told, 20u);
+}
+
+// Runs over the photos that leave checkpoints and hashes of steps in a folder.
+class RunCommandResumeTest : public RunCommandTest {
+ protected:
+  static constexpr int kSteps = 13;
+
+  std::string checkpoint() const { return work_.Path("run.ckpt"); }
+  std::string hashes() const { return work_.Path("hashes"); }
+  std::vector<std::string> Resuming(const std::vector<std::string>& flags = {}) const {
+    std::vector<std::string> all = {
+        "--checkpoint", checkpoint(), "--checkpoint-every", "4",     "--resume",
+        checkpoint(),   "--or-start", "--step-hashes",      hashes()};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return all;
+  }
+  // The lines of a run that nothing interrupts.
+  std::string WholeHashes() const {
+    const std::string path = work_.Path("whole");
+    EXPECT_EQ(RunProgram(Arguments({"--step-hashes", path})).exit_code, 0);
+    return ReadFile(path);
+  }
+  uint64_t StepsInFile() const { return PipelineCheckpoint::Load(checkpoint()).steps(); }
+
+  TempFolder work_;
+};
+
+TEST_F(RunCommandResumeTest, RunsOneAfterTheOtherDeliverWhatOneRunDoes) {
+  std::vector<uint64_t> first_steps;
+  while (first_steps.size() < 4) {
+    first_steps.push_back(Figures(Resuming({"--max-batches", "5"})).at("first_step"));
+  }
+  EXPECT_THAT(first_steps, ElementsAre(0, 5, 10, kSteps));
+  EXPECT_EQ(ReadFile(hashes()), WholeHashes());
+  EXPECT_EQ(std::ranges::count(ReadFile(hashes()), '\n'), kSteps);
+}
+
+TEST_F(RunCommandResumeTest, CheckpointsComeAfterEveryNStepsOfTheRunAndAtTheEnd) {
+  EXPECT_EQ(Figures(Resuming({"--max-batches", "3"})).at("checkpoints"), 1);  // 3
+  EXPECT_EQ(Figures(Resuming({"--max-batches", "5"})).at("checkpoints"), 2);  // 4, 8
+  EXPECT_EQ(StepsInFile(), 8u);
+  EXPECT_EQ(Figures(Resuming()).at("checkpoints"), 2);  // 12, 13
+  EXPECT_EQ(StepsInFile(), uint64_t{kSteps});
+}
+
+TEST_F(RunCommandResumeTest, TheTableTellsWhereARunBeganAndHowToGoOn) {
+  const ProgramRun begun = RunProgram(Arguments(Resuming({"--max-batches", "5"})));
+  EXPECT_THAT(begun.out, AllOf(MatchesRegex(".*\ncheckpoints +2\n.*"), Not(HasSubstr("first step")),
+                               HasSubstr("To go on: --resume " + checkpoint() + "\n")));
+  EXPECT_THAT(begun.err, HasSubstr("no " + checkpoint() + " yet: beginning anew\n"));
+  const ProgramRun resumed = RunProgram(Arguments(Resuming()));
+  EXPECT_THAT(resumed.out,
+              AllOf(MatchesRegex(".*\nfirst step +5\n.*"), Not(HasSubstr("To go on"))));
+  EXPECT_THAT(resumed.err, HasSubstr("going on from " + checkpoint() + " with step 5\n"));
+  EXPECT_THAT(RunProgram(Arguments({})).out, Not(HasSubstr("checkpoints")));
+}
+
+TEST_F(RunCommandResumeTest, ACheckpointServesAnyNumberOfRunsOnAnyNumberOfThreads) {
+  Figures(Resuming({"--max-batches", "6"}));
+  const std::vector<std::string> flags = {"--resume", checkpoint(), "--hash", "--threads"};
+  std::vector<std::string> hashes;
+  for (const char* threads : {"1", "2"}) {
+    std::vector<std::string> all = flags;
+    all.emplace_back(threads);
+    hashes.push_back(Figures(all).at("hash"));
+  }
+  EXPECT_EQ(hashes[0], hashes[1]);
+  EXPECT_NE(hashes[0], Figures({"--hash"}).at("hash"));
+}
+
+TEST_F(RunCommandResumeTest, AHashCutOffByAKillIsOnALineOfItsOwn) {
+  work_.Write("hashes", "0 4f");
+  RunProgram(Arguments(Resuming()));
+  EXPECT_EQ(ReadFile(hashes()), "0 4f\n" + WholeHashes());
+}
+
+TEST_F(RunCommandResumeTest, OnlyAMissingFileBeginsAnew) {
+  EXPECT_EQ(RunProgram(Arguments({"--resume", checkpoint()})).exit_code, 3);
+  Figures(Resuming({"--max-batches", "1"}));
+  const std::string bytes = ReadFile(checkpoint());
+  for (const std::string& damaged :
+       {std::string(), bytes.substr(0, bytes.size() - 1), bytes + "x"}) {
+    work_.Write("run.ckpt", damaged);
+    const ProgramRun run = RunProgram(Arguments(Resuming()));
+    EXPECT_EQ(run.exit_code, 3);
+    EXPECT_THAT(run.err, HasSubstr("echopipe: " + checkpoint() + ": "));
+    EXPECT_EQ(ReadFile(checkpoint()), damaged);
+  }
+}
+
+TEST_F(RunCommandResumeTest, ACheckpointOfAnotherSpecOrRankIsExitCode2AndNamesFileAndDifference) {
+  Figures(Resuming({"--max-batches", "1"}));
+  const ProgramRun spec = RunProgram(Arguments(Resuming({"--epochs", "3"})));
+  EXPECT_EQ(spec.exit_code, 2);
+  EXPECT_THAT(spec.err, AllOf(HasSubstr(checkpoint()), HasSubstr("epochs: 3")));
+  const ProgramRun rank = RunProgram(Arguments(Resuming({"--rank", "1", "--world", "2"})));
+  EXPECT_EQ(rank.exit_code, 2);
+  EXPECT_THAT(rank.err, AllOf(HasSubstr(checkpoint()), HasSubstr("rank 1 of 2")));
+}
+
+TEST_F(RunCommandResumeTest, FlagsThatNeedOneAnotherAreTold) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"--checkpoint", checkpoint()}, "--checkpoint-every"},
+      {{"--checkpoint-every", "4"}, "--checkpoint"},
+      {{"--or-start"}, "--resume"},
+      {{"--resume", ""}, "no file is named"},
+      {{"--checkpoint", checkpoint(), "--checkpoint-every", "0"}, "1 to"},
+  };
+  for (const auto& [flags, told] : cases) {
+    const ProgramRun run = RunProgram(Arguments(flags));
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr(told));
+  }
+}
+
+TEST_F(RunCommandResumeTest, FilesThatCannotBeWrittenFailTheRunAndAreNamed) {
+  const ProgramRun checkpoints = RunProgram(Arguments(
+      {"--json", "--checkpoint", work_.Path("none") + "/run.ckpt", "--checkpoint-every", "4"}));
+  EXPECT_EQ(checkpoints.exit_code, 3);
+  EXPECT_THAT(checkpoints.err, HasSubstr("none/run.ckpt: cannot write the checkpoint"));
+  EXPECT_THAT(checkpoints.out, AllOf(HasSubstr("\"end\":\"failed\""), HasSubstr("\"batches\":4,")));
+  for (const std::string& path : {work_.path().string(), std::string("/dev/full")}) {
+    const ProgramRun hashes = RunProgram(Arguments({"--step-hashes", path}));
+    EXPECT_EQ(hashes.exit_code, 3);
+    EXPECT_THAT(hashes.err, HasSubstr("echopipe: " + path + ": cannot write the steps' hashes"));
+  }
+}
+
+TEST_F(RunCommandResumeTest, AnInterruptedRunLeavesItsPlace) {
+  // An hour for each batch: only the signal ends it, with the first batch delivered.
+  std::vector<std::string> arguments = Arguments(Resuming({"--consumer-ms", "3600000"}));
+  Program program(arguments);
+  while (!std::filesystem::exists(hashes()) || std::filesystem::file_size(hashes()) == 0) {
+    std::this_thread::yield();
+  }
+  program.Signal(SIGTERM);
+  const ProgramRun run = program.Wait();
+  EXPECT_EQ(run.exit_code, 130) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("Interrupted.\nTo go on: --resume "));
+  EXPECT_EQ(StepsInFile(), 1u);
+  Figures(Resuming());
+  EXPECT_EQ(ReadFile(hashes()), WholeHashes());
 }
 
 class RunCommandSignalTest : public RunCommandTest, public ::testing::WithParamInterface<int> {};
