@@ -185,12 +185,12 @@ struct Rest {
   std::string error = {};
 };
 
-constexpr uint64_t kMostSteps = 60;
+constexpr uint64_t kMostSteps = 60;  // of a random case
 
-Rest Run(Pipeline& pipeline) {
+Rest DeliverUntil(uint64_t last_step, Pipeline& pipeline) {
   Rest rest;
   try {
-    for (uint64_t step = pipeline.Checkpoint().steps(); step < kMostSteps; ++step) {
+    for (uint64_t step = pipeline.Checkpoint().steps(); step < last_step; ++step) {
       const std::optional<Batch> batch = pipeline.Next();
       if (!batch) break;
       EXPECT_EQ(batch->step(), step);
@@ -213,7 +213,8 @@ int CheckCase(RandomStream& random) {
   SCOPED_TRACE(the_case.text + " rank " + std::to_string(the_case.rank.rank) + " of " +
                std::to_string(the_case.rank.world));
   const PipelineSpec spec = SpecOf(the_case);
-  const Rest whole = Run(*Pipeline::Open(spec, RandomOptions(random, the_case), the_case.rank));
+  const Rest whole = DeliverUntil(
+      kMostSteps, *Pipeline::Open(spec, RandomOptions(random, the_case), the_case.rank));
   if (whole.checkpoints.empty()) return 0;
 
   // Three restores one of the other; each also goes on to the end.
@@ -228,7 +229,7 @@ int CheckCase(RandomStream& random) {
         Pipeline::Restore(spec, PipelineCheckpoint::FromBytes(checkpoint),
                           RandomOptions(random, the_case), the_case.rank);
     EXPECT_EQ(restored->Checkpoint().ToBytes(), checkpoint);
-    const Rest rest = Run(*restored);
+    const Rest rest = DeliverUntil(kMostSteps, *restored);
     ++restores;
     EXPECT_EQ(rest.hashes, From(whole.hashes, begin));
     EXPECT_TRUE(rest.checkpoints == From(whole.checkpoints, begin + 1));
@@ -374,6 +375,129 @@ TEST(RestoreReadsTest, TheFirstBatchNeedNotWaitForAllResidents) {
   came = true;
   EXPECT_LT(reads, 60);
   restored->Stop();
+}
+
+// ---- residents that are not there any more, and ends
+
+class ResumeEndsTest : public ::testing::Test {
+ protected:
+  ResumeEndsTest() {
+    the_case_.storage = std::make_shared<FakeStorage>();
+    source_ = "source { " + PutEqualRecords(*the_case_.storage, false) + " } ";
+  }
+
+  PipelineSpec Spec(const std::string& more = "") {
+    the_case_.text = source_ + "stage { echo { factor: 2 shuffle_buffer: 20 spacing: 4 } } " +
+                     "stage { map { function: 'pixels' } } stage { batch { size: 4 } } " + more;
+    return SpecOf(the_case_);
+  }
+  RuntimeOptions Options() const { return {.threads = 2, .storage = the_case_.storage}; }
+
+  /// Behind so many steps.
+  PipelineCheckpoint CheckpointAfter(const PipelineSpec& spec, int steps) {
+    const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, Options());
+    for (int i = 0; i < steps; ++i) pipeline->Next();
+    return pipeline->Checkpoint();
+  }
+  /// The first resident's file is there, but cannot be read.
+  void LoseResident(const PipelineCheckpoint& checkpoint) {
+    const std::vector<FolderEntry> files = the_case_.storage->List("root/c").value();
+    const uint64_t file = checkpoint.message().example_echo(0).resident().place().file(0);
+    lost_ = "root/c/" + files[file].name;
+    the_case_.storage->FailAlways(
+        lost_, Error({.code = ErrorCode::kIo, .what = "a bad sector", .where = lost_}));
+  }
+
+  Case the_case_ = {};
+  std::string source_;
+  std::string lost_;
+};
+
+TEST_F(ResumeEndsTest, AResidentThatCannotBeReadFailsWithItsName) {
+  const PipelineCheckpoint checkpoint = CheckpointAfter(Spec(), 30);
+  LoseResident(checkpoint);
+  const std::unique_ptr<Pipeline> restored = Pipeline::Restore(Spec(), checkpoint, Options());
+  try {
+    while (restored->Next()) continue;
+    FAIL() << "it came to its end";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kIo);
+    EXPECT_THAT(error.what(), ::testing::HasSubstr(lost_));
+  }
+}
+
+TEST_F(ResumeEndsTest, AResidentThatCannotBeReadIsATombstoneUnderSkip) {
+  const PipelineSpec spec = Spec("bad_examples { policy: SKIP }");
+  const PipelineCheckpoint checkpoint = CheckpointAfter(spec, 30);
+  std::map<std::string, int> uses;
+  const std::unique_ptr<Pipeline> whole = Pipeline::Restore(spec, checkpoint, Options());
+  while (const std::optional<Batch> batch = whole->Next()) {
+    for (size_t i = 0; i < batch->size(); ++i) ++uses[batch->provenance(i).key];
+  }
+  LoseResident(checkpoint);
+  const std::unique_ptr<Pipeline> restored = Pipeline::Restore(spec, checkpoint, Options());
+  while (const std::optional<Batch> batch = restored->Next()) {
+    for (size_t i = 0; i < batch->size(); ++i) --uses[batch->provenance(i).key];
+  }
+  EXPECT_EQ(restored->Stats().bad_count, 1u);
+  for (const auto& [key, more] : uses) {
+    EXPECT_EQ(more > 0, "root/" + key == lost_) << key << " " << more;
+  }
+}
+
+TEST_F(ResumeEndsTest, AfterStopWhatWasNotDeliveredIsInTheCheckpoint) {
+  const PipelineSpec spec = Spec();
+  const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, Options());
+  for (int i = 0; i < 7; ++i) ASSERT_TRUE(pipeline->Next());
+  const std::string before = pipeline->Checkpoint().ToBytes();
+  pipeline->Stop();
+  EXPECT_EQ(pipeline->Checkpoint().ToBytes(), before);
+  EXPECT_EQ(pipeline->Checkpoint().steps(), 7u);
+}
+
+TEST_F(ResumeEndsTest, AtTheEndThereIsNothingMoreToGive) {
+  const PipelineSpec spec = Spec();
+  const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, Options());
+  while (pipeline->Next()) continue;
+  const std::unique_ptr<Pipeline> restored =
+      Pipeline::Restore(spec, pipeline->Checkpoint(), Options());
+  EXPECT_FALSE(restored->Next());
+  EXPECT_EQ(restored->Checkpoint().ToBytes(), pipeline->Checkpoint().ToBytes());
+}
+
+// The buffer is emptied by the failure alone: another run would not have drawn like that.
+TEST_F(ResumeEndsTest, WhatCameAboutByAFailureCannotBeGoneOnFrom) {
+  const PipelineSpec spec = Spec();
+  const std::vector<FolderEntry> files = the_case_.storage->List("root/c").value();
+  const std::string bad = "root/c/" + files[300].name;
+  the_case_.storage->FailAlways(
+      bad, Error({.code = ErrorCode::kIo, .what = "a bad sector", .where = bad}));
+  const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, Options());
+  std::optional<PipelineCheckpoint> last;
+  int refused = 0;
+  try {
+    while (pipeline->Next()) {
+      try {
+        last = pipeline->Checkpoint();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::kStopped);
+        ++refused;
+      }
+    }
+    FAIL() << "it came to its end";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr(bad));
+  }
+  ASSERT_TRUE(last);
+  EXPECT_GT(refused, 0);
+  // Once it can be read again, nothing is lost.
+  the_case_.storage = std::make_shared<FakeStorage>();
+  PutEqualRecords(*the_case_.storage, false);
+  const std::unique_ptr<Pipeline> whole = Pipeline::Open(spec, Options());
+  const std::unique_ptr<Pipeline> restored = Pipeline::Restore(spec, *last, Options());
+  for (uint64_t step = 0; step < last->steps(); ++step) ASSERT_TRUE(whole->Next());
+  EXPECT_EQ(DeliverUntil(~uint64_t{0}, *restored).hashes,
+            DeliverUntil(~uint64_t{0}, *whole).hashes);
 }
 
 }  // namespace
