@@ -1,13 +1,13 @@
-// What a checkpoint costs: its size, its time, and what one each second adds to the consumer's
-// wait.
+// What a checkpoint costs: its size, its time, and the stall that one each second adds.
 //
 //     echopipe_checkpoint_cost FOLDER [ROUNDS]
 //
 // First a pipeline whose echo point holds 10,000 records (made up, of 4 KB each): size, CPU and
 // wall time of Checkpoint() and Save(), and the time from Restore() to the first batch. Then the
 // images of FOLDER are read, decoded, echoed, augmented and batched for a consumer that takes 40 ms
-// for each batch: in turn without checkpoints and with one each second, written by the consumer's
-// thread. Whatever time the consumer does not spend on batches is a stall. Prints one JSON object.
+// for each batch: in turn without checkpoints and with one each second, which the consumer's thread
+// makes and writes. All time that the consumer does not spend on batches is stall. Prints one JSON
+// object.
 
 #include <algorithm>
 #include <chrono>
