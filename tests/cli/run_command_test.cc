@@ -344,6 +344,21 @@ TEST_F(RunCommandResumeTest, AHashCutOffByAKillIsOnALineOfItsOwn) {
   EXPECT_EQ(ReadFile(hashes()), "0 4f\n" + WholeHashes());
 }
 
+TEST_F(RunCommandResumeTest, ASourceMayHaveANameOfAnyBytes) {
+  work_.Write("photos\xff/class/a.jpg", "encoded");
+  const std::string source = work_.Path("photos\xff");
+  for (const char* first_step : {"0", "1"}) {
+    std::vector<std::string> arguments = {"run",    "--source",      source, "--epochs",
+                                          "2",      "--batch",       "1",    "-q",
+                                          "--json", "--max-batches", "1"};
+    for (const std::string& flag : Resuming()) arguments.push_back(flag);
+    const ProgramRun run = RunProgram(arguments);
+    EXPECT_EQ(run.exit_code, 0);
+    EXPECT_THAT(run.err, IsEmpty());
+    EXPECT_THAT(run.out, HasSubstr(std::string("\"first_step\":") + first_step));
+  }
+}
+
 TEST_F(RunCommandResumeTest, OnlyAMissingFileBeginsAnew) {
   EXPECT_EQ(RunProgram(Arguments({"--resume", checkpoint()})).exit_code, 3);
   Figures(Resuming({"--max-batches", "1"}));
