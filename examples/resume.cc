@@ -36,7 +36,7 @@ struct Model {
     const echopipe::Tensor& images = batch.Get("image");  // [N, 3, 32, 32] float32
     const auto values = images.as<float>();
     for (size_t i = 0; i < values.size(); ++i) {
-      double& channel = mean[i / (32 * 32) % 3];
+      double& channel = mean[i / 1024 % 3];
       channel += 1e-3 * (values[i] - channel);
     }
   }

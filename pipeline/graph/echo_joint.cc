@@ -55,7 +55,7 @@ void EchoJoint::Advance(Outbox& outbox) {
         if (window_.credits() == 0) return;
         EpochEcho<Item>::Drawn drawn = echo_.Draw();
         if (drawn.use.item) {
-          Send(std::move(drawn), outbox);
+          Send(drawn, outbox);
         } else {
           late_ = std::move(drawn);
         }
@@ -94,7 +94,7 @@ void EchoJoint::CountNeed(const Item& item) {
   need_.item_bytes = size;
 }
 
-void EchoJoint::Send(EpochEcho<Item>::Drawn drawn, Outbox& outbox) {
+void EchoJoint::Send(const EpochEcho<Item>::Drawn& drawn, Outbox& outbox) {
   auto item = std::make_shared<Item>(*drawn.use.item);
   item->identity.use[item->identity.echo_points++] = drawn.use.use;
   item->age = drawn.use.age;

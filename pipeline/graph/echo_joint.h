@@ -58,7 +58,7 @@ class EchoJoint final : public Joint {
   void Admit(std::shared_ptr<Item> item, Outbox& outbox);
   void EndUpstream(std::shared_ptr<const Error> error);
   void CountNeed(const Item& item);
-  void Send(EpochEcho<Item>::Drawn drawn, Outbox& outbox);
+  void Send(const EpochEcho<Item>::Drawn& drawn, Outbox& outbox);
   void ReceiveReread(std::shared_ptr<Item> item, Outbox& outbox);
 
   EchoPoint point_;

@@ -55,6 +55,7 @@ class Rereads {
     }
     std::ranges::stable_sort(sorted, {}, [](const auto& entry) { return entry.first; });
     std::vector<Reread> rereads;
+    rereads.reserve(sorted.size());
     for (auto& [due, reread] : sorted) rereads.push_back(std::move(reread));
     return rereads;
   }

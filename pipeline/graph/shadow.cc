@@ -22,6 +22,7 @@ std::vector<EpochEcho<T>> MakeEchoes(const std::vector<EchoPoint>& points,
 template <class T>
 std::vector<ShadowState::EchoPoint<T>> StatesOf(const std::vector<EpochEcho<T>>& echoes) {
   std::vector<ShadowState::EchoPoint<T>> states;
+  states.reserve(echoes.size());
   for (const EpochEcho<T>& echo : echoes) states.push_back({echo.State(), echo.Residents()});
   return states;
 }

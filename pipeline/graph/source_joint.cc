@@ -39,6 +39,7 @@ SourceJoint::SourceJoint(std::unique_ptr<Source> source, uint64_t window, bool f
       rereads_(std::move(rereads)),
       rereads_due_(rereads_.size()) {
   std::vector<RecordPlace> places;
+  places.reserve(rereads_.size());
   for (const Reread& reread : rereads_) places.push_back(reread.place);
   source_->Reread(std::move(places));
 }
