@@ -7,6 +7,10 @@ namespace echopipe::cli {
 Checkpoints::Checkpoints(const Pipeline& pipeline, CheckpointPlan plan)
     : pipeline_(pipeline), plan_(std::move(plan)) {}
 
+void Checkpoints::AtStart() {
+  if (!plan_.file.empty()) Write();
+}
+
 void Checkpoints::AfterStep(uint64_t steps) {
   if (!plan_.file.empty() && steps % plan_.every == 0) Write();
 }

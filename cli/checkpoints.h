@@ -20,6 +20,8 @@ class Checkpoints {
   /// `pipeline` must outlive this.
   Checkpoints(const Pipeline& pipeline, CheckpointPlan plan);
 
+  /// Before the first step, so that a path that cannot be written is told at once.
+  void AtStart();
   /// The consumer has done with so many steps of the run. Throws what Save() throws.
   void AfterStep(uint64_t steps);
   /// No step will follow.

@@ -8,7 +8,7 @@ enum ExitCode : int {
   kUsage = 2,               ///< a wrong flag, an invalid spec
   kFailed = 3,              ///< no data or no checkpoint there, or the pipeline failed
   kTooManyBadExamples = 4,  ///< over the limits of bad_examples
-  kInterrupted = 130,       ///< by SIGINT or SIGTERM
+  kInterrupted = 130,       ///< by SIGINT, SIGTERM or SIGHUP
 };
 
 }  // namespace echopipe::cli

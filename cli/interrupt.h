@@ -6,7 +6,7 @@
 
 namespace echopipe::cli {
 
-/// While it lives, the first SIGINT or SIGTERM asks to stop instead of ending the program at once;
+/// While it lives, the first SIGINT, SIGTERM or SIGHUP asks to stop instead of ending the program at once;
 /// a second one ends it. One at a time.
 class Interrupt {
  public:

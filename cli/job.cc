@@ -1,4 +1,5 @@
 #include <condition_variable>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -40,6 +41,15 @@ std::shared_ptr<Storage> StorageFor(const Job& job, std::shared_ptr<Clock> clock
     return local;
   }
   return MakeShapedStorage(std::move(local), link, std::move(clock));
+}
+
+// A run that begins anew would overwrite another's place.
+void CheckNothingIsLost(const Job& job) {
+  const std::string& file = job.checkpoints.file;
+  if (file.empty() || !job.resume.empty() || !std::filesystem::exists(file)) return;
+  throw Error({.code = ErrorCode::kInvalidArgument,
+               .what = "the file is there already: go on from it with --resume, or remove it",
+               .where = "--checkpoint " + file});
 }
 
 // What to go on from, if that is asked for and, with --or-start, there.
@@ -133,6 +143,7 @@ void ConsumeAll(const Job& job, Pipeline& pipeline, Console& console, const std:
                             .hash = job.hash ? &hash : nullptr,
                             .step_hashes = step_hashes ? &*step_hashes : nullptr,
                             .checkpoints = checkpoints};
+    checkpoints.AtStart();
     result->end = ConsumeUntilStopped(job, pipeline, watchers, stop);
     checkpoints.AtEnd();
   } catch (const Error& error) {
@@ -147,6 +158,7 @@ void ConsumeAll(const Job& job, Pipeline& pipeline, Console& console, const std:
 
 JobResult RunJob(const Job& job, Console& console, const std::stop_token& stop) {
   job.spec.Validate();
+  CheckNothingIsLost(job);
   const std::optional<PipelineCheckpoint> start = LoadStart(job, console);
   const std::unique_ptr<Pipeline> pipeline = Open(job, start, console);
   JobResult result;

@@ -5,6 +5,7 @@ set(ECHOPIPE_PUBLIC_HEADERS
   base/error.h
   base/export.h
   base/mutex.h
+  base/replace_file.h
   io/shaped_storage.h
   io/storage.h
   pipeline/batch.h

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <echopipe/base/error.h>
+#include <echopipe/base/replace_file.h>
 #include <echopipe/pipeline/builder.h>
 #include <echopipe/pipeline/pipeline.h>
 
@@ -42,15 +43,11 @@ struct Model {
   }
 };
 
-// One file for both, so that they are always of the same step. Renamed into its place: whatever
+// One file for both, so that they are always of the same step. Replaced in one step: whatever
 // happens, the old one or the new one is there.
 void Save(const Model& model, const Pipeline& pipeline, const std::string& path) {
-  {
-    std::ofstream file(path + ".tmp", std::ios::binary);
-    file.write(reinterpret_cast<const char*>(&model), sizeof(model));
-    file << pipeline.Checkpoint().ToBytes();
-  }
-  std::filesystem::rename(path + ".tmp", path);
+  const std::string bytes(reinterpret_cast<const char*>(&model), sizeof(model));
+  echopipe::ReplaceFile(path, bytes + pipeline.Checkpoint().ToBytes());
 }
 
 // Trains from where the file tells, or from the start, to the end or to `interrupted_at`.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include <echopipe/base/error.h>
 #include <echopipe/base/random.h>
+#include <echopipe/base/replace_file.h>
 #include <echopipe/pipeline/checkpoint.h>
 #include <echopipe/proto/checkpoint.pb.h>
 
@@ -58,23 +60,32 @@ class File {
 
   bool is_open() const { return descriptor_ >= 0; }
   int get() const { return descriptor_; }
-  bool Write(std::string_view bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t count = write(descriptor_, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return false;
-      bytes.remove_prefix(static_cast<size_t>(count));
-    }
-    return true;
-  }
 
  private:
   int descriptor_;
 };
 
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+std::string Read(const File& file, size_t size, const std::string& path) {
+  std::string bytes(size, '\0');
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t count = read(file.get(), bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) ThrowErrno(path, "cannot read the checkpoint");
+    if (count == 0) bytes.resize(done);  // it shrank
+    done += static_cast<size_t>(count);
+  }
+  return bytes;
+}
+
+// Something else under that name is not to be lost by a slip.
+void CheckOverwritable(const std::string& path) {
+  const File file(path, O_RDONLY | O_NONBLOCK);
+  struct stat status = {};
+  if (!file.is_open() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  constexpr size_t kSize = Header::kMagic.size();
+  const std::string begin = Read(file, std::min(static_cast<size_t>(status.st_size), kSize), path);
+  if (begin.empty() || begin == std::string_view(Header::kMagic.data(), kSize)) return;
+  Throw(ErrorCode::kInvalidArgument, path, "the file there is no checkpoint, and is left alone");
 }
 
 }  // namespace
@@ -130,33 +141,12 @@ PipelineCheckpoint PipelineCheckpoint::Load(const std::string& path) {
     Throw(ErrorCode::kLimitExceeded, path, "the file is too large for a checkpoint",
           std::to_string(status.st_size) + " bytes", "at most " + std::to_string(kMaxBytes));
   }
-  std::string bytes(static_cast<size_t>(status.st_size), '\0');
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t count = read(file.get(), bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) ThrowErrno(path, "cannot read the checkpoint");
-    if (count == 0) bytes.resize(done);  // it shrank
-    done += static_cast<size_t>(count);
-  }
-  return FromBytes(bytes, path);
+  return FromBytes(Read(file, static_cast<size_t>(status.st_size), path), path);
 }
 
 void PipelineCheckpoint::Save(const std::string& path) const {
-  const std::string temporary = path + ".tmp";
-  const auto fail = [&](const char* what) {
-    const int reason = errno;
-    unlink(temporary.c_str());
-    errno = reason;
-    ThrowErrno(path, what);
-  };
-  {
-    const File file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
-    if (!file.is_open()) ThrowErrno(path, "cannot write the checkpoint");
-    if (!file.Write(ToBytes()) || fsync(file.get()) != 0) fail("cannot write the checkpoint");
-  }
-  if (rename(temporary.c_str(), path.c_str()) != 0) fail("cannot put the checkpoint in its place");
-  const File folder(FolderOf(path), O_RDONLY | O_DIRECTORY);
-  if (!folder.is_open() || fsync(folder.get()) != 0) ThrowErrno(path, "cannot keep the checkpoint");
+  CheckOverwritable(path);
+  ReplaceFile(path, ToBytes());
 }
 
 uint64_t PipelineCheckpoint::steps() const { return message_->steps(); }

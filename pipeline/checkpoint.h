@@ -36,8 +36,8 @@ class ECHOPIPE_EXPORT PipelineCheckpoint {
   std::string ToBytes() const;
 
   static PipelineCheckpoint Load(const std::string& path);
-  /// Writes the file in one step: whatever happens meanwhile, a power failure too, the path has
-  /// either what it had before or all of this. Goes by way of `path`.tmp.
+  /// Writes the file as ReplaceFile() does. Throws kInvalidArgument if a file is there that is no
+  /// checkpoint: it is left alone.
   void Save(const std::string& path) const;
 
   /// Batches given to the consumer so far: the step that the next batch will have.

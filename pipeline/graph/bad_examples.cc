@@ -11,14 +11,20 @@ namespace {
 // Within an epoch a fraction of fewer says little: one bad in three is not a third of the data.
 constexpr uint64_t kFewestRecords = 1000;
 
+bool IsFresh(const Identity& identity) {
+  return std::ranges::all_of(identity.uses(), [](uint32_t use) { return use == 0; });
+}
+
 }  // namespace
 
 void BadTally::CountRecord(const Identity& identity) {
-  if (std::ranges::all_of(identity.uses(), [](uint32_t use) { return use == 0; })) ++records;
+  if (IsFresh(identity)) ++records;
 }
 
-bool BadTally::Add(const BadExample& example) {
-  if (!bad.insert(HashBytes(example.key, HashBytes(example.uri))).second) return false;
+bool BadTally::Add(const Identity& identity, const BadExample& example) {
+  const bool is_new = bad.insert(HashBytes(example.key, HashBytes(example.uri))).second;
+  if (is_new || IsFresh(identity)) ++bad_records;
+  if (!is_new) return false;
   // Storage's own errors name the file already.
   const std::string what = example.error.what();
   const std::string name =
@@ -37,16 +43,17 @@ BadExamples::BadExamples(const proto::BadExamples& policy, BadTally tally, Log l
 
 void BadExamples::CountRecord(const Identity& identity) { tally_.CountRecord(identity); }
 
-void BadExamples::Add(const BadExample& bad) {
-  if (!tally_.Add(bad)) return;
-  {
-    MutexLock lock(mutex_);
-    ++count_;
-    if (named_.size() < kNamed) named_.push_back(bad);
-  }
-  if (log_) log_("skipped " + tally_.last);
-  if (policy_.has_max_count() && tally_.bad.size() > policy_.max_count()) {
-    ThrowTooMany("at most " + std::to_string(policy_.max_count()));
+void BadExamples::Add(const Identity& identity, const BadExample& bad) {
+  if (tally_.Add(identity, bad)) {
+    {
+      MutexLock lock(mutex_);
+      ++count_;
+      if (named_.size() < kNamed) named_.push_back(bad);
+    }
+    if (log_) log_("skipped " + tally_.last);
+    if (policy_.has_max_count() && tally_.bad.size() > policy_.max_count()) {
+      ThrowTooMany(tally_.bad.size(), "at most " + std::to_string(policy_.max_count()));
+    }
   }
   CheckFraction(std::max(tally_.records, kFewestRecords));
 }
@@ -54,18 +61,18 @@ void BadExamples::Add(const BadExample& bad) {
 void BadExamples::EndEpoch() const { CheckFraction(tally_.records); }
 
 void BadExamples::CheckFraction(uint64_t records) const {
-  const auto bad = static_cast<double>(tally_.bad.size());
+  const auto bad = static_cast<double>(tally_.bad_records);
   if (policy_.has_max_fraction() && bad > policy_.max_fraction() * static_cast<double>(records)) {
-    ThrowTooMany("at most a fraction of " + std::to_string(policy_.max_fraction()));
+    ThrowTooMany(tally_.bad_records,
+                 "at most a fraction of " + std::to_string(policy_.max_fraction()));
   }
 }
 
-void BadExamples::ThrowTooMany(std::string wanted) const {
+void BadExamples::ThrowTooMany(uint64_t bad, std::string wanted) const {
   throw Error({.code = ErrorCode::kLimitExceeded,
                .what = "too many bad examples, the last: " + tally_.last,
                .where = "bad_examples",
-               .got = std::to_string(tally_.bad.size()) + " in " + std::to_string(tally_.records) +
-                      " records",
+               .got = std::to_string(bad) + " in " + std::to_string(tally_.records) + " records",
                .wanted = std::move(wanted)});
 }
 

@@ -18,14 +18,15 @@ namespace echopipe::internal {
 
 /// Counts records and the bad ones among them, each once however often it comes.
 struct BadTally {
-  uint64_t records = 0;
+  uint64_t records = 0;         ///< in all epochs
+  uint64_t bad_records = 0;     ///< in all epochs
   std::set<uint64_t> bad = {};  ///< hashes of uri and key
   std::string last = {};        ///< of the bad ones, by name and reason
 
   /// Another place of the stream; fresh ones count as records.
   void CountRecord(const Identity& identity);
-  /// True if it has not come before.
-  bool Add(const BadExample& example);
+  /// True if it has not come before. A fresh one is one of the bad records, and so is a new one.
+  bool Add(const Identity& identity, const BadExample& example);
 };
 
 /// The places of an epoch that have come to the batch stage.
@@ -58,7 +59,7 @@ class BadExamples {
   /// Another place of the stream has come; fresh ones count as records.
   void CountRecord(const Identity& identity);
   /// Throws kLimitExceeded if this one is over the limits.
-  void Add(const BadExample& bad);
+  void Add(const Identity& identity, const BadExample& bad);
   /// An epoch ends here. Throws kLimitExceeded if more than the allowed fraction was bad so far,
   /// however few records that are.
   void EndEpoch() const;
@@ -73,7 +74,7 @@ class BadExamples {
   static constexpr size_t kNamed = 1000;
 
   void CheckFraction(uint64_t records) const;
-  [[noreturn]] void ThrowTooMany(std::string wanted) const;
+  [[noreturn]] void ThrowTooMany(uint64_t bad, std::string wanted) const;
 
   proto::BadExamples policy_;
   Log log_;

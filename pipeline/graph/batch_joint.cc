@@ -109,7 +109,7 @@ void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
 void BatchJoint::CountTombstone(const Item& item) {
   if (item.bad) {
     ++epoch_.bad;
-    bad_examples_->Add(*item.bad);
+    bad_examples_->Add(item.identity, *item.bad);
   } else {
     ++epoch_.filtered_out;
   }

@@ -29,11 +29,12 @@ void EchoJoint::Receive(Message message, Outbox& outbox) {
   } else if (message.item && message.item->destination) {
     ReceiveReread(std::move(message.item), outbox);
   } else {
+    upstream_done_ = upstream_done_ || message.kind == Message::Kind::kEnd;
     ring_.Put(std::move(message));
   }
   Advance(outbox);
   const Clock::Time now = clock_.Now();
-  saturated_.Set(upstream_ended_ || ring_.count() + outbox.withheld() >= windows_.upstream_full,
+  saturated_.Set(upstream_done_ || ring_.count() + outbox.withheld() >= windows_.upstream_full,
                  now);
   starved_.Set(!upstream_ended_ && window_.in_flight() <= windows_.downstream_idle, now);
 }

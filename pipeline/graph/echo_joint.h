@@ -75,7 +75,8 @@ class EchoJoint final : public Joint {
   std::optional<EpochEcho<Item>::Drawn> late_;  // drawn, but still to be read again
   MeanSize size_;
   MemoryNeed need_;
-  bool upstream_ended_ = false;
+  bool upstream_done_ = false;   // its end has come here
+  bool upstream_ended_ = false;  // and all that was in front of it has been admitted
   std::shared_ptr<const Error> upstream_error_;
   bool ended_ = false;
 

@@ -123,7 +123,7 @@ std::shared_ptr<const ShadowBatch> Shadow::MakeBatch() {
 
 void Shadow::Count(const ShadowItem& item) {
   bad_.CountRecord(item.identity);
-  if (item.bad) bad_.Add(*item.bad);
+  if (item.bad) bad_.Add(item.identity, *item.bad);
   ++(!item.tombstone ? epoch_.examples : item.bad ? epoch_.bad : epoch_.filtered_out);
   if (item.ends_epoch) epoch_ = {};
 }

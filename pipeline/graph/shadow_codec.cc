@@ -251,6 +251,7 @@ void Encode(const ShadowState& state, proto::Checkpoint* message) {
   }
   proto::Tally& tally = *message->mutable_tally();
   tally.set_records(state.bad.records);
+  tally.set_bad_records(state.bad.bad_records);
   *tally.mutable_bad() = {state.bad.bad.begin(), state.bad.bad.end()};
   tally.set_last_bad(state.bad.last);
   tally.set_epoch_examples(state.epoch.examples);
@@ -281,6 +282,7 @@ ShadowState Decode(const proto::Checkpoint& message, const Plan& plan) {
   }
   const proto::Tally& tally = message.tally();
   state.bad = {.records = tally.records(),
+               .bad_records = tally.bad_records(),
                .bad = {tally.bad().begin(), tally.bad().end()},
                .last = tally.last_bad()};
   state.epoch = {.examples = tally.epoch_examples(),

@@ -69,6 +69,8 @@ class Advisor {
       const size_t behind = i < echo_after.size() ? echo_after[i] : stages_.size() - 1;
       places_.push_back(behind - 1);
       for (size_t j = 0; j < behind; ++j) uses_[j] *= stats.echo_points[i].factor_effective;
+      // While its buffer fills, a point has not come to its factor yet.
+      most_uses_ /= std::max(stats.echo_points[i].factor, stats.echo_points[i].factor_effective);
     }
     now_ = StepTimeOf(stages_, uses_);
     AddChanges(stats.echo_points, echo_after.size());
@@ -96,7 +98,7 @@ class Advisor {
 
   void Add(size_t place, const EchoPointStats* point) {
     const double room = now_.longest() / std::max(StepWith(place, 1e9), 1e-9);
-    const double times = std::max(1.0, std::min(room, kMostUses / uses_.front()));
+    const double times = std::max(1.0, std::min(room, most_uses_));
     changes_.push_back({place, point, room, times, StepWith(place, times)});
   }
 
@@ -107,8 +109,9 @@ class Advisor {
   }
 
   const std::vector<StageStats>& stages_;
-  std::vector<double> uses_;    // examples leaving for each item that passes a stage
-  std::vector<size_t> places_;  // of the echo points
+  double most_uses_ = kMostUses;  // times as many as now
+  std::vector<double> uses_;      // examples leaving for each item that passes a stage
+  std::vector<size_t> places_;    // of the echo points
   StepTime now_;
   std::vector<Change> changes_;
 };

@@ -306,16 +306,16 @@ TEST_F(RunCommandResumeTest, RunsOneAfterTheOtherDeliverWhatOneRunDoes) {
 }
 
 TEST_F(RunCommandResumeTest, CheckpointsComeAfterEveryNStepsOfTheRunAndAtTheEnd) {
-  EXPECT_EQ(Figures(Resuming({"--max-batches", "3"})).at("checkpoints"), 1);  // 3
-  EXPECT_EQ(Figures(Resuming({"--max-batches", "5"})).at("checkpoints"), 2);  // 4, 8
+  EXPECT_EQ(Figures(Resuming({"--max-batches", "3"})).at("checkpoints"), 2);  // 0, 3
+  EXPECT_EQ(Figures(Resuming({"--max-batches", "5"})).at("checkpoints"), 3);  // 3, 4, 8
   EXPECT_EQ(StepsInFile(), 8u);
-  EXPECT_EQ(Figures(Resuming()).at("checkpoints"), 2);  // 12, 13
+  EXPECT_EQ(Figures(Resuming()).at("checkpoints"), 3);  // 8, 12, 13
   EXPECT_EQ(StepsInFile(), uint64_t{kSteps});
 }
 
 TEST_F(RunCommandResumeTest, TheTableTellsWhereARunBeganAndHowToGoOn) {
   const ProgramRun begun = RunProgram(Arguments(Resuming({"--max-batches", "5"})));
-  EXPECT_THAT(begun.out, AllOf(MatchesRegex(".*\ncheckpoints +2\n.*"), Not(HasSubstr("first step")),
+  EXPECT_THAT(begun.out, AllOf(MatchesRegex(".*\ncheckpoints +3\n.*"), Not(HasSubstr("first step")),
                                HasSubstr("To go on: --resume " + checkpoint() + "\n")));
   EXPECT_THAT(begun.err, HasSubstr("no " + checkpoint() + " yet: beginning anew\n"));
   const ProgramRun resumed = RunProgram(Arguments(Resuming()));
@@ -398,12 +398,22 @@ TEST_F(RunCommandResumeTest, FlagsThatNeedOneAnotherAreTold) {
   }
 }
 
+TEST_F(RunCommandResumeTest, ARunThatBeginsAnewLeavesAnothersCheckpointAlone) {
+  const std::vector<std::string> flags = {"--checkpoint", checkpoint(), "--checkpoint-every", "4"};
+  EXPECT_EQ(RunProgram(Arguments(flags)).exit_code, 0);
+  const std::string before = ReadFile(checkpoint());
+  const ProgramRun again = RunProgram(Arguments(flags));
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.err, HasSubstr("go on from it with --resume, or remove it"));
+  EXPECT_EQ(ReadFile(checkpoint()), before);
+}
+
 TEST_F(RunCommandResumeTest, FilesThatCannotBeWrittenFailTheRunAndAreNamed) {
   const ProgramRun checkpoints = RunProgram(Arguments(
       {"--json", "--checkpoint", work_.Path("none") + "/run.ckpt", "--checkpoint-every", "4"}));
   EXPECT_EQ(checkpoints.exit_code, 3);
-  EXPECT_THAT(checkpoints.err, HasSubstr("none/run.ckpt: cannot write the checkpoint"));
-  EXPECT_THAT(checkpoints.out, AllOf(HasSubstr("\"end\":\"failed\""), HasSubstr("\"batches\":4,")));
+  EXPECT_THAT(checkpoints.err, HasSubstr("none/run.ckpt: cannot write the file"));
+  EXPECT_THAT(checkpoints.out, AllOf(HasSubstr("\"end\":\"failed\""), HasSubstr("\"batches\":0,")));
   for (const std::string& path : {work_.path().string(), std::string("/dev/full")}) {
     const ProgramRun hashes = RunProgram(Arguments({"--step-hashes", path}));
     EXPECT_EQ(hashes.exit_code, 3);

@@ -210,6 +210,9 @@ TEST(CheckpointBytesTest, AMessageThatIsNoneIsRefusedWithARightChecksumToo) {
 
 // ---- files
 
+// Looks like one at its beginning: anything else would be left alone.
+constexpr const char* kOld = "echockpt, the old one";
+
 class CheckpointFileTest : public ::testing::Test {
  protected:
   ErrorCode CodeOfLoad(const std::string& path) const {
@@ -221,13 +224,13 @@ class CheckpointFileTest : public ::testing::Test {
   ErrorCode CodeOfSave() const {
     const Error error = ErrorOf([&] { Checkpoint().Save(path_); });
     EXPECT_THAT(error.what(), StartsWith(path_ + ": "));
-    EXPECT_EQ(ReadFile(path_), "the old one");
+    EXPECT_EQ(ReadFile(path_), kOld);
     return error.code();
   }
   bool TemporaryIsThere() const { return fs::exists(fs::symlink_status(path_ + ".tmp")); }
 
   TempFolder folder_;
-  std::string path_ = folder_.Write("run.ckpt", "the old one");
+  std::string path_ = folder_.Write("run.ckpt", kOld);
 };
 
 TEST_F(CheckpointFileTest, AFileHoldsTheBytesAndNothingIsLeftBeside) {
@@ -257,7 +260,7 @@ TEST_F(CheckpointFileTest, WhatIsNoFileIsRefused) {
 
 TEST_F(CheckpointFileTest, AnEmptyFileOneOfSomethingElseAndOneTooLargeAreRefused) {
   EXPECT_EQ(CodeOfLoad(folder_.Write("empty", "")), ErrorCode::kTruncated);
-  EXPECT_EQ(CodeOfLoad(path_), ErrorCode::kCorrupt);
+  EXPECT_EQ(CodeOfLoad(folder_.Write("text", "not one")), ErrorCode::kCorrupt);
   fs::resize_file(path_, (uint64_t{1} << 30) + 1);  // a hole: takes no place
   EXPECT_EQ(CodeOfLoad(path_), ErrorCode::kLimitExceeded);
 }
@@ -293,6 +296,15 @@ TEST_F(CheckpointFileTest, ALinkInThePlaceOfTheTemporaryFileIsNotFollowed) {
   fs::create_symlink(precious, path_ + ".tmp");
   EXPECT_EQ(CodeOfSave(), ErrorCode::kIo);
   EXPECT_EQ(ReadFile(precious), "data");
+}
+
+TEST_F(CheckpointFileTest, AFileOfSomethingElseIsLeftAlone) {
+  const std::string spec = folder_.Write("spec.txt", "source { uri: 'photos' }");
+  EXPECT_EQ(ErrorOf([&] { Checkpoint().Save(spec); }).code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(ReadFile(spec), "source { uri: 'photos' }");
+  const std::string empty = folder_.Write("empty.ckpt", "");
+  Checkpoint().Save(empty);
+  EXPECT_EQ(PipelineCheckpoint::Load(empty).steps(), 9u);
 }
 
 TEST_F(CheckpointFileTest, AFolderInItsPlaceStaysAndNothingIsLeftBeside) {

@@ -247,6 +247,18 @@ TEST(PipelineBadExamplesTest, AFractionIsCheckedOfTheRecordsThereAreAtEachEpochs
   }
 }
 
+// Echoes cross the epochs' borders, and a record that is bad is so in each epoch.
+TEST(PipelineBadExamplesTest, BehindAnEchoTheFractionIsThatOfTheRecordsToo) {
+  const MixedFolder folder;  // 4 bad ones in 27
+  for (const auto& [fraction, fails] : {std::pair("0.14", true), std::pair("0.3", false)}) {
+    const auto pipeline = Pipeline::Open(
+        Spec(folder.path(), "epochs: 3",
+             "stage { echo { factor: 2 shuffle_buffer: 4 spacing: 0 } }" + std::string(kStages),
+             std::string("policy: SKIP max_fraction: ") + fraction));
+    EXPECT_EQ(EndOf(*pipeline).first.has_value(), fails) << fraction;
+  }
+}
+
 TEST(PipelineBadExamplesTest, WithinAnEpochFewRecordsDoNotMakeAFraction) {
   const TempFolder folder;  // the first of ten is bad
   folder.Write("c/0.jpg", "no picture");

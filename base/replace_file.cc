@@ -1,0 +1,111 @@
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <echopipe/base/error.h>
+#include <echopipe/base/replace_file.h>
+
+namespace echopipe {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void ThrowErrno(const std::string& path, const std::string& what) {
+  const int reason = errno;
+  throw Error({.code = reason == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+               .what = what + ": " + std::generic_category().message(reason),
+               .where = path});
+}
+
+/// A descriptor, closed at the end of its scope.
+class File {
+ public:
+  File(const std::string& path, int flags)
+      : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  bool Is(const std::string& path) const {
+    struct stat mine = {};
+    struct stat there = {};
+    return fstat(descriptor_, &mine) == 0 && stat(path.c_str(), &there) == 0 &&
+           mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+  }
+  /// Waits until nobody else has it. Where a file system has no locks, writers are on their own.
+  void Lock() const {
+    while (flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) continue;
+  }
+  bool Write(std::string_view bytes) const {
+    if (ftruncate(descriptor_, 0) != 0) return false;
+    while (!bytes.empty()) {
+      const ssize_t count = write(descriptor_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return false;
+      bytes.remove_prefix(static_cast<size_t>(count));
+    }
+    return Sync();
+  }
+  bool Sync() const { return fsync(descriptor_) == 0; }
+
+ private:
+  int descriptor_;
+};
+
+// Where a link leads, so that the file there is replaced and not the link.
+std::string Followed(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return path;
+  const fs::path followed = fs::weakly_canonical(path, error);
+  return error ? path : followed.native();
+}
+
+void CheckReplaceable(const std::string& path) {
+  struct stat status = {};
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    throw Error({.code = ErrorCode::kIo, .what = "it is not a regular file", .where = path});
+  }
+}
+
+// Precondition: the temporary file is locked.
+void WriteBy(const std::string& temporary, const File& file, std::string_view bytes,
+             const std::string& path) {
+  const auto check = [&](bool done) {
+    if (done) return;
+    const int reason = errno;
+    unlink(temporary.c_str());
+    errno = reason;
+    ThrowErrno(path, "cannot write the file");
+  };
+  check(file.Write(bytes));
+  check(rename(temporary.c_str(), path.c_str()) == 0);
+  const fs::path folder = fs::path(path).parent_path();
+  const File folder_file(folder.empty() ? "." : folder.native(), O_RDONLY | O_DIRECTORY);
+  if (!folder_file.is_open() || !folder_file.Sync()) ThrowErrno(path, "cannot keep the file");
+}
+
+}  // namespace
+
+void ReplaceFile(const std::string& path, std::string_view bytes) {
+  const std::string target = Followed(path);
+  CheckReplaceable(target);
+  const std::string temporary = target + ".tmp";
+  while (true) {
+    const File file(temporary, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
+    if (!file.is_open()) ThrowErrno(path, "cannot write the file");
+    file.Lock();
+    // Whoever had it before may have renamed it.
+    if (file.Is(temporary)) return WriteBy(temporary, file, bytes, target);
+  }
+}
+
+}  // namespace echopipe
