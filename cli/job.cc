@@ -115,6 +115,7 @@ JobResult::End Consume(const Job& job, Pipeline& pipeline, const Watchers& watch
     batch.reset();
     if (++batches == job.max_batches) return JobResult::End::kMaxBatches;
     if (job.consumer_time.count() > 0) WaitUntil(begin + job.consumer_time, stop);
+    if (stop.stop_requested()) return JobResult::End::kInterrupted;
   }
   return JobResult::End::kData;
 }
