@@ -6,8 +6,8 @@
 
 namespace echopipe::cli {
 
-/// While it lives, the first SIGINT, SIGTERM or SIGHUP asks to stop instead of ending the program at once;
-/// a second one ends it. One at a time.
+/// While it lives, the first SIGINT, SIGTERM or SIGHUP asks to stop instead of ending the program
+/// at once; a second one ends it. One at a time.
 class Interrupt {
  public:
   Interrupt();
