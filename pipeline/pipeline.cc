@@ -103,7 +103,7 @@ class Pipeline::Impl {
     message.set_world(rank_.world);
     message.set_data_fingerprint(graph().source().fingerprint());
     internal::Encode(graph().State(), &message);
-    return PipelineCheckpoint(message);
+    return PipelineCheckpoint(std::move(message));
   }
   uint64_t bytes_read() const { return storage_->Stats().bytes_read - bytes_before_; }
 
