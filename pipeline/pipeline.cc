@@ -63,7 +63,7 @@ class Pipeline::Impl {
        const std::optional<Start>& start)
       : spec_(spec),
         rank_(rank),
-        storage_(options.storage ? options.storage : MakeLocalStorage(options.reads_in_flight)),
+        storage_(options.storage ? options.storage : MakeStorage(options.reads_in_flight, options.http)),
         bytes_before_(storage_->Stats().bytes_read),
         graph_(
             spec, options, options.clock ? options.clock : MakeSteadyClock(),
