@@ -45,7 +45,7 @@ struct HttpOptions {
 /// Objects of HTTP(S) servers. Paths are "http://host:port/plain path": names are plain bytes and
 /// are percent-encoded on the way out.
 ///
-/// Reads     By range, over kept-alive HTTP/1.1 connections of one thread; neighbouring reads are
+/// Reads     By range, over kept-alive HTTP/1.1 connections; neighbouring reads are
 ///           merged into one request, large ones split. How many are under way follows the server
 ///           (fewer on 429, 503 and timeouts, more when it recovers), how many bytes the link
 ///           (bandwidth x delay).

@@ -116,7 +116,8 @@ class HttpServer::Exchange : public TransferReceiver {
 
   bool OnBody(std::span<const uint8_t> bytes) final {
     server_.window_.OnBytes(Now(), flight_, bytes.size());
-    if (!std::holds_alternative<GoodAnswer>(*answer_)) {
+    const auto* good = std::get_if<GoodAnswer>(&*answer_);
+    if (good == nullptr || good->length == 0) {
       dropped_ += bytes.size();
       return dropped_ <= kMostDropped;
     }
@@ -256,6 +257,7 @@ class HttpServer::RangeExchange final : public Exchange {
     version_ = answer.version;
     server().shared_.versions.Set(path(), answer.version);
     at_ = answer.first;
+    answer_end_ = answer.first + answer.length;
     size_ = answer.version.size;
     server().window_.Expect(flight(), answer.length);
     // Later pieces may have come before: this is about what is behind them.
@@ -270,7 +272,7 @@ class HttpServer::RangeExchange final : public Exchange {
   bool Accept(std::span<const uint8_t> bytes) override {
     const uint64_t begin = at_;
     at_ += bytes.size();
-    if (at_ > *size_) {
+    if (at_ > answer_end_) {
       throw Error(
           {.code = ErrorCode::kIo, .what = "the server sends more than it said", .where = path()});
     }
@@ -312,6 +314,7 @@ class HttpServer::RangeExchange final : public Exchange {
   ReadPlan::Request request_;
   uint64_t received_ = 0;  // of the request's bytes, from its beginning
   uint64_t at_ = 0;        // the object's byte that comes next
+  uint64_t answer_end_ = 0;
   std::optional<ObjectVersion> version_;
   std::optional<uint64_t> size_;
 };
@@ -375,7 +378,9 @@ class HttpServer::DocumentExchange final : public Exchange {
     if (auto refusal = JudgeDocument(head, path())) {
       return std::visit([](auto& reason) -> Answer { return std::move(reason); }, *refusal);
     }
-    return GoodAnswer();
+    GoodAnswer answer;
+    answer.length = most_bytes_;
+    return answer;
   }
 
   void OnGoodHead(const GoodAnswer&) override {}
