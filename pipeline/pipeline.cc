@@ -63,7 +63,7 @@ class Pipeline::Impl {
        const std::optional<Start>& start)
       : spec_(spec),
         rank_(rank),
-        storage_(options.storage ? options.storage : MakeLocalStorage(options.reads_in_flight)),
+        storage_(options.storage ? options.storage : MakeStorage(options.reads_in_flight, options.http)),
         bytes_before_(storage_->Stats().bytes_read),
         graph_(
             spec, options, options.clock ? options.clock : MakeSteadyClock(),
@@ -103,7 +103,7 @@ class Pipeline::Impl {
     message.set_world(rank_.world);
     message.set_data_fingerprint(graph().source().fingerprint());
     internal::Encode(graph().State(), &message);
-    return PipelineCheckpoint(message);
+    return PipelineCheckpoint(std::move(message));
   }
   uint64_t bytes_read() const { return storage_->Stats().bytes_read - bytes_before_; }
 
