@@ -50,7 +50,7 @@ void Validate(const HttpOptions& options) {
   Require(within(retry.budget, seconds(0), hours(24)), "retry.budget", "0 to 1 day");
   Require(within(options.connect_timeout, milliseconds(1), hours(1)), "connect_timeout",
           "1 ms to 1 h");
-  Require(within(options.stall_timeout, seconds(1), hours(1)), "stall_timeout", "1 s to 1 h");
+  Require(within(options.stall_timeout, milliseconds(1), hours(1)), "stall_timeout", "1 ms to 1 h");
   Require(within(options.deadline, milliseconds(1), hours(24)), "deadline", "1 ms to 1 day");
   Require(options.most_requests >= 1 && options.most_requests <= 1024, "most_requests",
           "1 to 1024");

@@ -29,7 +29,8 @@ struct HttpCredentials {
 struct HttpOptions {
   RetryOptions retry = {};
   Clock::Duration connect_timeout = std::chrono::seconds(10);  ///< 1 ms to 1 h
-  /// An answer that brings less than 1 KB/s for so long is cut off and asked for again; 1 s to 1 h.
+  /// An answer that brings less than 1 KB/s for so long is cut off and asked for again; 1 ms to
+  /// 1 h.
   Clock::Duration stall_timeout = std::chrono::seconds(15);
   /// A read that takes longer, retries and all, fails; 1 ms to 1 day.
   Clock::Duration deadline = std::chrono::minutes(10);
