@@ -63,7 +63,8 @@ class Pipeline::Impl {
        const std::optional<Start>& start)
       : spec_(spec),
         rank_(rank),
-        storage_(options.storage ? options.storage : MakeStorage(options.reads_in_flight, options.http)),
+        storage_(options.storage ? options.storage
+                                 : MakeStorage(options.reads_in_flight, options.http)),
         bytes_before_(storage_->Stats().bytes_read),
         graph_(
             spec, options, options.clock ? options.clock : MakeSteadyClock(),

@@ -236,8 +236,8 @@ class HttpServer::Exchange : public TransferReceiver {
   HttpMeter::Attempt attempt_ = HttpMeter::Attempt::kFirst;
   Transfers::Id transfer_ = 0;
   FlightWindow::Flight flight_;
-  std::optional<Answer> answer_;  // to the attempt under way
-  uint64_t body_length_ = 0;      // as its head says, 0 if it does not
+  std::optional<Answer> answer_;    // to the attempt under way
+  bool is_worth_draining_ = false;  // of a body that is no use
   uint64_t dropped_ = 0;
   Clock::Time watch_begin_;
   uint64_t watched_bytes_ = 0;  // since then
