@@ -50,13 +50,70 @@ void Validate(const HttpOptions& options) {
   Require(within(retry.budget, seconds(0), hours(24)), "retry.budget", "0 to 1 day");
   Require(within(options.connect_timeout, milliseconds(1), hours(1)), "connect_timeout",
           "1 ms to 1 h");
-  Require(within(options.stall_timeout, seconds(1), hours(1)), "stall_timeout", "1 s to 1 h");
+  Require(within(options.stall_timeout, milliseconds(1), hours(1)), "stall_timeout", "1 ms to 1 h");
   Require(within(options.deadline, milliseconds(1), hours(24)), "deadline", "1 ms to 1 day");
   Require(options.most_requests >= 1 && options.most_requests <= 1024, "most_requests",
           "1 to 1024");
 }
 
-/// One thread does all of it; other threads leave it their wishes and wake it.
+/// Results of reads, on their way to the callbacks: these have a thread of their own, so that they
+/// may block on the storage and slow ones do not hold up the network.
+class Callbacks {
+ public:
+  Callbacks() : thread_([this] { Run(); }) {}
+
+  /// Everything that has been put in is called back. Nothing more may come.
+  ~Callbacks() {
+    {
+      MutexLock lock(mutex_);
+      ended_ = true;
+    }
+    changed_.NotifyOne();
+  }
+
+  /// A callback that hands the result to `callback` in the thread. It needs no memory by then.
+  Storage::Callback Defer(Storage::Callback callback) {
+    auto entry = std::make_shared<std::list<Entry>>();
+    entry->push_back({.callback = std::move(callback), .result = ReadResult()});
+    return [this, entry = std::move(entry)](Result<ReadResult> result) {
+      entry->front().result = std::move(result);
+      {
+        MutexLock lock(mutex_);
+        due_.splice(due_.end(), *entry);
+      }
+      changed_.NotifyOne();
+    };
+  }
+
+ private:
+  struct Entry {
+    Storage::Callback callback;
+    Result<ReadResult> result;
+  };
+
+  void Run() {
+    mutex_.lock();
+    while (true) {
+      while (due_.empty() && !ended_) changed_.Wait(mutex_);
+      if (due_.empty()) break;
+      std::list<Entry> next;
+      next.splice(next.end(), due_, due_.begin());
+      mutex_.unlock();
+      next.front().callback(std::move(next.front().result));
+      next.clear();
+      mutex_.lock();
+    }
+    mutex_.unlock();
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::list<Entry> due_ ECHOPIPE_GUARDED_BY(mutex_);
+  bool ended_ ECHOPIPE_GUARDED_BY(mutex_) = false;
+  std::jthread thread_;
+};
+
+/// One thread does all of the network; other threads leave it their wishes and wake it.
 class HttpStorage final : public Storage {
  public:
   explicit HttpStorage(const HttpOptions& options)
@@ -66,7 +123,7 @@ class HttpStorage final : public Storage {
         lister_({.get = [this](const std::string& uri,
                                uint64_t most_bytes) { return Get(uri, most_bytes); },
                  .is_object = [this](const std::string& uri) { return Size(uri).ok(); }}),
-        thread_([this] { Run(); }) {}
+        network_([this] { Run(); }) {}
 
   ~HttpStorage() override {
     {
@@ -74,6 +131,7 @@ class HttpStorage final : public Storage {
       ended_ = true;
     }
     transfers_.Wake();
+    network_.join();
   }
 
   Result<std::vector<FolderEntry>> List(const std::string& folder) override {
@@ -90,17 +148,18 @@ class HttpStorage final : public Storage {
   }
 
   ReadId Read(ReadRequest request, BufferPool& pool, Callback callback) override {
-    return Start(std::move(request), pool,
-                 [this, callback = std::move(callback)](Result<ReadResult> result) {
-                   meter_.OnRead(result.ok() ? result.value().data->size() : 0);
-                   callback(std::move(result));
-                 });
+    return Start(
+        std::move(request), pool,
+        callbacks_.Defer([this, callback = std::move(callback)](Result<ReadResult> result) {
+          meter_.OnRead(result.ok() ? result.value().data->size() : 0);
+          callback(std::move(result));
+        }));
   }
 
   void Cancel(ReadId id) override {
     try {
       MutexLock lock(mutex_);
-      cancelled_.push_back(id);
+      wishes_.cancelled.push_back(id);
     } catch (const std::bad_alloc&) {
       return;  // as if not cancelled
     }
@@ -115,6 +174,12 @@ class HttpStorage final : public Storage {
     uint64_t most_bytes = 0;
     HttpServer::DocumentDone done;
   };
+  /// What other threads have left.
+  struct Wishes {
+    std::list<std::unique_ptr<HttpRead>> reads;
+    std::vector<ReadId> cancelled;
+    std::list<Page> pages;
+  };
 
   ReadId Start(ReadRequest request, BufferPool& pool, Callback callback) {
     const ReadId id = next_id_++;
@@ -124,8 +189,10 @@ class HttpStorage final : public Storage {
                                               std::chrono::steady_clock::now() + options_.deadline);
     {
       MutexLock lock(mutex_);
-      reads_.splice(reads_.end(), read);
+      if (!network_ended_) wishes_.reads.splice(wishes_.reads.end(), read);
     }
+    // Started by a callback that runs at the end.
+    if (!read.empty()) Stop(*read.front());
     transfers_.Wake();
     return id;
   }
@@ -134,30 +201,31 @@ class HttpStorage final : public Storage {
     std::promise<Result<HttpDocument>> document;
     {
       MutexLock lock(mutex_);
-      pages_.push_back({.uri = uri, .most_bytes = most_bytes, .done = [&](auto result) {
-                          document.set_value(std::move(result));
-                        }});
+      if (network_ended_) return internal::StoppedRead(uri);
+      wishes_.pages.push_back({.uri = uri, .most_bytes = most_bytes, .done = [&](auto result) {
+                                 document.set_value(std::move(result));
+                               }});
     }
     transfers_.Wake();
     return document.get_future().get();
   }
 
-  // Everything below runs in the thread.
+  static void Stop(HttpRead& read) { read.Fail(internal::StoppedRead(read.request().path)); }
+
+  // Everything below runs in the network's thread.
 
   void Run() {
     while (!is_ended()) {
       try {
-        TakeWishes();
+        Grant(TakeWishes());
         transfers_.Poll(AdvanceAll());
       } catch (const std::bad_alloc&) {
         for (auto& [name, server] : servers_) server.DropAll();
       }
     }
-    // Callbacks may start further reads.
-    do {
-      for (auto& [name, server] : servers_) server.StopAll();
-    } while (StopNewReads());
+    for (auto& [name, server] : servers_) server.StopAll();
     servers_.clear();
+    StopNewReads();
   }
 
   bool is_ended() const {
@@ -165,34 +233,31 @@ class HttpStorage final : public Storage {
     return ended_;
   }
 
-  bool StopNewReads() {
-    std::list<std::unique_ptr<HttpRead>> reads;
-    {
-      MutexLock lock(mutex_);
-      reads.swap(reads_);
-    }
-    for (const auto& read : reads) read->Fail(internal::StoppedRead(read->request().path));
-    return !reads.empty();
+  Wishes TakeWishes() {
+    MutexLock lock(mutex_);
+    return std::exchange(wishes_, {});
   }
 
-  void TakeWishes() {
-    std::list<std::unique_ptr<HttpRead>> reads;
-    std::vector<ReadId> cancelled;
-    std::list<Page> pages;
+  void StopNewReads() {
+    Wishes last;
     {
       MutexLock lock(mutex_);
-      reads.swap(reads_);
-      cancelled.swap(cancelled_);
-      pages.swap(pages_);
+      std::swap(last, wishes_);
+      network_ended_ = true;
     }
-    for (Page& page : pages) {
+    for (const auto& read : last.reads) Stop(*read);
+    for (const Page& page : last.pages) page.done(internal::StoppedRead(page.uri));
+  }
+
+  void Grant(Wishes wishes) {
+    for (Page& page : wishes.pages) {
       try {
         ServerOf(page.uri).Get(page.uri, page.most_bytes, page.done);
       } catch (const Error& error) {
         page.done(error);
       }
     }
-    for (std::unique_ptr<HttpRead>& read : reads) {
+    for (std::unique_ptr<HttpRead>& read : wishes.reads) {
       try {
         HttpServer& server = ServerOf(read->request().path);
         server.Add(std::move(read));
@@ -200,7 +265,7 @@ class HttpStorage final : public Storage {
         read->Fail(error);
       }
     }
-    for (const ReadId id : cancelled) {
+    for (const ReadId id : wishes.cancelled) {
       for (auto& [name, server] : servers_) {
         if (server.Cancel(id)) break;
       }
@@ -209,9 +274,8 @@ class HttpStorage final : public Storage {
 
   HttpServer& ServerOf(const std::string& uri) {
     const std::string name = HttpUri::Parse(uri).server;
-    return servers_
-        .try_emplace(name, name, HttpServer::Shared{options_, transfers_, versions_, meter_})
-        .first->second;
+    const HttpServer::Shared shared{options_, transfers_, versions_, meter_};
+    return servers_.try_emplace(name, name, shared).first->second;
   }
 
   // How long nothing needs to be done.
@@ -230,14 +294,14 @@ class HttpStorage final : public Storage {
   internal::Transfers transfers_;
   internal::ObjectVersions versions_;
   internal::HttpLister lister_;
-  std::map<std::string, HttpServer> servers_;  // the thread's
+  std::map<std::string, HttpServer> servers_;  // the network thread's
   std::atomic<ReadId> next_id_ = 1;
   mutable Mutex mutex_;
-  std::list<std::unique_ptr<HttpRead>> reads_ ECHOPIPE_GUARDED_BY(mutex_);
-  std::vector<ReadId> cancelled_ ECHOPIPE_GUARDED_BY(mutex_);
-  std::list<Page> pages_ ECHOPIPE_GUARDED_BY(mutex_);
+  Wishes wishes_ ECHOPIPE_GUARDED_BY(mutex_);
   bool ended_ ECHOPIPE_GUARDED_BY(mutex_) = false;
-  std::jthread thread_;  // last: it uses all of the above
+  bool network_ended_ ECHOPIPE_GUARDED_BY(mutex_) = false;
+  Callbacks callbacks_;  // its end waits for callbacks, which use all of the above
+  std::jthread network_;
 };
 
 }  // namespace

@@ -29,7 +29,8 @@ struct HttpCredentials {
 struct HttpOptions {
   RetryOptions retry = {};
   Clock::Duration connect_timeout = std::chrono::seconds(10);  ///< 1 ms to 1 h
-  /// An answer that brings less than 1 KB/s for so long is cut off and asked for again; 1 s to 1 h.
+  /// An answer that brings less than 1 KB/s for so long is cut off and asked for again; 1 ms to
+  /// 1 h.
   Clock::Duration stall_timeout = std::chrono::seconds(15);
   /// A read that takes longer, retries and all, fails; 1 ms to 1 day.
   Clock::Duration deadline = std::chrono::minutes(10);
@@ -45,7 +46,7 @@ struct HttpOptions {
 /// Objects of HTTP(S) servers. Paths are "http://host:port/plain path": names are plain bytes and
 /// are percent-encoded on the way out.
 ///
-/// Reads     By range, over kept-alive HTTP/1.1 connections of one thread; neighbouring reads are
+/// Reads     By range, over kept-alive HTTP/1.1 connections; neighbouring reads are
 ///           merged into one request, large ones split. How many are under way follows the server
 ///           (fewer on 429, 503 and timeouts, more when it recovers), how many bytes the link
 ///           (bandwidth x delay).

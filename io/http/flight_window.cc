@@ -18,33 +18,20 @@ double SecondsOf(Clock::Duration duration) {
 
 }  // namespace
 
-void RecentExtreme::AddTo(Bucket& bucket, double value) const {
-  const bool is_new =
-      !bucket.is_set || (kind_ == Kind::kLargest ? value > bucket.value : value < bucket.value);
-  if (is_new) bucket = {.value = value, .is_set = true};
-}
-
-void RecentExtreme::Add(Clock::Time now, double value) {
-  if (!current_.is_set || now - begin_ >= span_) {
-    before_ = now - begin_ < 2 * span_ ? current_ : Bucket();
-    current_ = {};
+void RecentLargest::Add(Clock::Time now, double value) {
+  if (now - begin_ >= span_) {
+    before_ = now - begin_ < 2 * span_ ? current_ : 0;
+    current_ = 0;
     begin_ = now;
   }
-  AddTo(current_, value);
-}
-
-double RecentExtreme::value() const {
-  Bucket both = current_;
-  if (before_.is_set) AddTo(both, before_.value);
-  return both.value;
+  current_ = std::max(current_, value);
 }
 
 FlightWindow::FlightWindow(const Options& options)
     : options_(options),
       limit_(std::min<double>(kFirstLimit, options.most_requests)),
       threshold_(options.most_requests),
-      bandwidth_(RecentExtreme::Kind::kLargest, seconds(5)),
-      delay_s_(RecentExtreme::Kind::kSmallest, seconds(30)) {}
+      bandwidth_(seconds(5)) {}
 
 bool FlightWindow::HasRoom(Clock::Time now) const {
   if (now < paused_until_) return false;
@@ -58,7 +45,7 @@ uint64_t FlightWindow::RoomBytes() const {
 }
 
 uint64_t FlightWindow::most_bytes_now() const {
-  const double wanted = bandwidth_.value() * (2 * delay_s_.value() + kQueueSeconds);
+  const double wanted = bandwidth_.value() * (2 * delay_s_.value_or(0) + kQueueSeconds);
   const double most = static_cast<double>(options_.most_bytes);
   return std::max(options_.least_bytes, static_cast<uint64_t>(std::min(wanted, most)));
 }
@@ -66,11 +53,7 @@ uint64_t FlightWindow::most_bytes_now() const {
 FlightWindow::Flight FlightWindow::Start(Clock::Time now, uint64_t bytes) {
   ++requests_;
   bytes_ += bytes;
-  return {.number = ++started_,
-          .begin = now,
-          .expected = bytes,
-          .delivered = delivered_,
-          .was_full = requests_ + 1 > limit_};
+  return {.number = ++started_, .begin = now, .expected = bytes, .delivered = delivered_};
 }
 
 void FlightWindow::Expect(Flight& flight, uint64_t bytes) {
@@ -79,7 +62,10 @@ void FlightWindow::Expect(Flight& flight, uint64_t bytes) {
 }
 
 void FlightWindow::OnBytes(Clock::Time now, Flight& flight, uint64_t bytes) {
-  if (!std::exchange(flight.has_bytes, true)) delay_s_.Add(now, SecondsOf(now - flight.begin));
+  if (!std::exchange(flight.has_bytes, true)) {
+    const double delay = SecondsOf(now - flight.begin);
+    delay_s_ = std::min(delay_s_.value_or(delay), delay);
+  }
   const uint64_t known = std::min(bytes, flight.expected);
   flight.expected -= known;
   bytes_ -= known;
@@ -92,12 +78,13 @@ void FlightWindow::End(const Flight& flight) {
 }
 
 void FlightWindow::OnSuccess(Clock::Time now, const Flight& flight) {
+  const bool was_full = requests_ + 1 > limit_;
   End(flight);
   const double took = SecondsOf(now - flight.begin);
   if (took > 0) bandwidth_.Add(now, static_cast<double>(delivered_ - flight.delivered) / took);
   if (flight.number <= last_decrease_) return;  // of before: it says nothing of the limit now
   succeeded_since_ = true;
-  if (!flight.was_full) return;
+  if (!was_full) return;
   limit_ += limit_ < threshold_ ? 1 : 1 / limit_;
   limit_ = std::min<double>(limit_, options_.most_requests);
 }

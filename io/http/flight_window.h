@@ -1,35 +1,27 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include <echopipe/base/clock.h>
 
 namespace echopipe::internal {
 
-/// The largest (or smallest) of the values of the last `span` to twice the `span`.
-class RecentExtreme {
+/// The largest of the values of the last `span` to twice the `span`.
+class RecentLargest {
  public:
-  enum class Kind { kLargest, kSmallest };
-
-  RecentExtreme(Kind kind, Clock::Duration span) : kind_(kind), span_(span) {}
+  explicit RecentLargest(Clock::Duration span) : span_(span) {}
 
   void Add(Clock::Time now, double value);
   /// 0 if there has been none.
-  double value() const;
+  double value() const { return std::max(current_, before_); }
 
  private:
-  struct Bucket {
-    double value = 0;
-    bool is_set = false;
-  };
-
-  void AddTo(Bucket& bucket, double value) const;
-
-  Kind kind_;
   Clock::Duration span_;
   Clock::Time begin_;  // of the current bucket
-  Bucket current_;
-  Bucket before_;
+  double current_ = 0;
+  double before_ = 0;
 };
 
 /// How many requests and bytes one server may owe us at a time.
@@ -44,8 +36,9 @@ class RecentExtreme {
 /// Bytes     bandwidth x (2 x delay + 0.25 s), between least_bytes and most_bytes. The bandwidth
 ///           is the best delivery rate of the last seconds, measured as BBR does (bytes that came
 ///           between a request's start and its end, over that time); the delay is the shortest time
-///           to a first byte. So a link stays full and no more waits in front of it than a
-///           quarter of a second's worth. One request may always be under way.
+///           to a first byte so far (later ones hold the time spent in our own queue). So a link
+///           stays full and no more waits in front of it than a quarter of a second's worth. One
+///           request may always be under way.
 /// Sources   Chiu and Jain, "Analysis of the increase and decrease algorithms" (1989); Cardwell
 ///           et al., "BBR: congestion-based congestion control" (2016).
 /// Threads   One caller at a time; the times given never go back.
@@ -62,7 +55,6 @@ class FlightWindow {
     Clock::Time begin = {};
     uint64_t expected = 0;   ///< bytes counted for it that have not come
     uint64_t delivered = 0;  ///< by all requests when it began
-    bool was_full = false;   ///< it took the last place
     bool has_bytes = false;
   };
 
@@ -106,8 +98,8 @@ class FlightWindow {
   uint64_t bytes_ = 0;
   uint64_t started_ = 0;
   uint64_t delivered_ = 0;
-  RecentExtreme bandwidth_;
-  RecentExtreme delay_s_;
+  RecentLargest bandwidth_;
+  std::optional<double> delay_s_;
 };
 
 }  // namespace echopipe::internal

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <echopipe/io/http/answer.h>
 #include <echopipe/io/http/retries.h>
@@ -18,6 +19,7 @@ namespace {
 constexpr uint64_t kMostDropped = uint64_t{64} << 10;
 constexpr uint64_t kGuessedDocument = uint64_t{64} << 10;
 constexpr uint64_t kGuessedHead = 1024;
+constexpr double kLeastBytesPerSecond = 1000;
 constexpr Clock::Duration kFirstContactBudget = std::chrono::seconds(10);
 
 Clock::Time Now() { return std::chrono::steady_clock::now(); }
@@ -85,6 +87,7 @@ class HttpServer::Exchange : public TransferReceiver {
   void Begin(Clock::Time now) {
     answer_.reset();
     dropped_ = 0;
+    Watch(now);
     TransferRequest request = MakeRequest();
     request.uri = server_.name_ + PercentEncode(path_.substr(server_.name_.size()));
     if (server_.shared_.options.credentials) {
@@ -93,6 +96,22 @@ class HttpServer::Exchange : public TransferReceiver {
     transfer_ = server_.shared_.transfers.Start(request, *this);
     flight_ = server_.window_.Start(now, expected_bytes());
     server_.shared_.meter.OnRequest(attempt_);
+  }
+
+  /// When it is to be looked at again, and whether it has come too slowly by then.
+  Clock::Time watch_end() const { return watch_begin_ + server_.shared_.options.stall_timeout; }
+  bool IsStalled(Clock::Time now) {
+    const double seconds = std::chrono::duration<double>(now - watch_begin_).count();
+    if (static_cast<double>(watched_bytes_) < kLeastBytesPerSecond * seconds) return true;
+    Watch(now);
+    return false;
+  }
+  /// Precondition: IsStalled().
+  void CutOff() {
+    server_.shared_.transfers.Abort(transfer_);
+    const std::string time = Seconds(server_.shared_.options.stall_timeout);
+    OnEnd({.kind = TransferEnd::Kind::kTimeout,
+           .why = answer_ ? "the answer stalled for " + time : "no answer within " + time});
   }
 
   void Abort() {
@@ -104,6 +123,8 @@ class HttpServer::Exchange : public TransferReceiver {
   void OnHead(const AnswerHead& head) final {
     try {
       server_.has_answered_ = true;
+      // What contradicts itself in its head need not end either.
+      is_worth_draining_ = head.status >= 300 && head.content_length.value_or(0) <= kMostDropped;
       answer_ = JudgeHead(head);
       if (!std::holds_alternative<TryLater>(*answer_)) server_.EndThrottling(Now());
       if (std::holds_alternative<GoodAnswer>(*answer_)) OnGoodHead(std::get<GoodAnswer>(*answer_));
@@ -116,9 +137,11 @@ class HttpServer::Exchange : public TransferReceiver {
 
   bool OnBody(std::span<const uint8_t> bytes) final {
     server_.window_.OnBytes(Now(), flight_, bytes.size());
-    if (!std::holds_alternative<GoodAnswer>(*answer_)) {
+    watched_bytes_ += bytes.size();
+    const auto* good = std::get_if<GoodAnswer>(&*answer_);
+    if (good == nullptr || good->length == 0) {
       dropped_ += bytes.size();
-      return dropped_ <= kMostDropped;
+      return is_worth_draining_ && dropped_ <= kMostDropped;
     }
     try {
       if (Accept(bytes)) retries_.OnProgress();
@@ -127,7 +150,8 @@ class HttpServer::Exchange : public TransferReceiver {
     } catch (const Error& error) {
       answer_ = error;
     }
-    return is_wanted() && std::holds_alternative<GoodAnswer>(*answer_);
+    if (!std::holds_alternative<GoodAnswer>(*answer_)) return false;
+    return is_wanted() || bytes_left() <= kMostDropped;
   }
 
   void OnEnd(const TransferEnd& end) final {
@@ -165,6 +189,8 @@ class HttpServer::Exchange : public TransferReceiver {
   /// Takes bytes of a good answer. True if they need not come again.
   virtual bool Accept(std::span<const uint8_t> bytes) = 0;
   virtual bool has_all() const = 0;
+  /// Of the answer under way.
+  virtual uint64_t bytes_left() const { return 0; }
   virtual void Finish() = 0;
 
   /// What another attempt is.
@@ -174,6 +200,11 @@ class HttpServer::Exchange : public TransferReceiver {
   FlightWindow::Flight& flight() { return flight_; }
 
  private:
+  void Watch(Clock::Time now) {
+    watch_begin_ = now;
+    watched_bytes_ = 0;
+  }
+
   // It goes on living as long as what is given.
   std::unique_ptr<Exchange> TakeSelf() {
     const auto self = std::ranges::find_if(
@@ -205,8 +236,11 @@ class HttpServer::Exchange : public TransferReceiver {
   HttpMeter::Attempt attempt_ = HttpMeter::Attempt::kFirst;
   Transfers::Id transfer_ = 0;
   FlightWindow::Flight flight_;
-  std::optional<Answer> answer_;  // to the attempt under way
+  std::optional<Answer> answer_;    // to the attempt under way
+  bool is_worth_draining_ = false;  // of a body that is no use
   uint64_t dropped_ = 0;
+  Clock::Time watch_begin_;
+  uint64_t watched_bytes_ = 0;  // since then
 };
 
 /// Brings bytes for one or more reads.
@@ -256,6 +290,7 @@ class HttpServer::RangeExchange final : public Exchange {
     version_ = answer.version;
     server().shared_.versions.Set(path(), answer.version);
     at_ = answer.first;
+    answer_end_ = answer.first + answer.length;
     size_ = answer.version.size;
     server().window_.Expect(flight(), answer.length);
     // Later pieces may have come before: this is about what is behind them.
@@ -270,7 +305,7 @@ class HttpServer::RangeExchange final : public Exchange {
   bool Accept(std::span<const uint8_t> bytes) override {
     const uint64_t begin = at_;
     at_ += bytes.size();
-    if (at_ > *size_) {
+    if (at_ > answer_end_) {
       throw Error(
           {.code = ErrorCode::kIo, .what = "the server sends more than it said", .where = path()});
     }
@@ -298,6 +333,8 @@ class HttpServer::RangeExchange final : public Exchange {
     return request_.offset + received_ >= std::min(end(), std::max(*size_, request_.offset));
   }
 
+  uint64_t bytes_left() const override { return answer_end_ - at_; }
+
   void Finish() override {
     for (const ReadPlan::Part& part : request_.parts) {
       const HttpRead* const read = server().Find(part.read);
@@ -312,6 +349,7 @@ class HttpServer::RangeExchange final : public Exchange {
   ReadPlan::Request request_;
   uint64_t received_ = 0;  // of the request's bytes, from its beginning
   uint64_t at_ = 0;        // the object's byte that comes next
+  uint64_t answer_end_ = 0;
   std::optional<ObjectVersion> version_;
   std::optional<uint64_t> size_;
 };
@@ -375,7 +413,9 @@ class HttpServer::DocumentExchange final : public Exchange {
     if (auto refusal = JudgeDocument(head, path())) {
       return std::visit([](auto& reason) -> Answer { return std::move(reason); }, *refusal);
     }
-    return GoodAnswer();
+    GoodAnswer answer;
+    answer.length = most_bytes_;
+    return answer;
   }
 
   void OnGoodHead(const GoodAnswer&) override {}
@@ -457,6 +497,7 @@ void HttpServer::Get(const std::string& path, uint64_t most_bytes, DocumentDone 
 
 void HttpServer::Advance(Clock::Time now) {
   FailLate(now);
+  CutOffStalled(now);
   while (window_.HasRoom(now)) {
     std::unique_ptr<Exchange> next = NextDue(now);
     if (!next) return;
@@ -502,6 +543,14 @@ void HttpServer::FailLate(Clock::Time now) {
   if (any) DropUnwanted();
 }
 
+void HttpServer::CutOffStalled(Clock::Time now) {
+  std::vector<Exchange*> stalled;
+  for (const auto& exchange : under_way_) {
+    if (now >= exchange->watch_end() && exchange->IsStalled(now)) stalled.push_back(exchange.get());
+  }
+  for (Exchange* exchange : stalled) exchange->CutOff();
+}
+
 // Nobody waits for what these bring.
 void HttpServer::DropUnwanted() {
   std::erase_if(under_way_, [](const std::unique_ptr<Exchange>& exchange) {
@@ -517,6 +566,7 @@ Clock::Time HttpServer::next_event() const {
   if (!waiting_.empty()) {
     next = std::min(next, std::max(waiting_.begin()->first, window_.paused_until()));
   }
+  for (const auto& exchange : under_way_) next = std::min(next, exchange->watch_end());
   if (!fresh_.empty() || !plan_.empty()) {
     // Without a pause it is the end of another request that makes room.
     if (window_.paused_until() > Now()) next = std::min(next, window_.paused_until());

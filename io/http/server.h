@@ -94,6 +94,7 @@ class HttpServer {
   std::unique_ptr<Exchange> NextDue(Clock::Time now);
   void Begin(std::unique_ptr<Exchange> exchange, Clock::Time now);
   void FailLate(Clock::Time now);
+  void CutOffStalled(Clock::Time now);
   void DropUnwanted();
   void OnThrottled(Clock::Time now, std::optional<Clock::Duration> retry_after);
   void EndThrottling(Clock::Time now);

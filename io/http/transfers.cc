@@ -15,7 +15,6 @@ namespace echopipe::internal {
 namespace {
 
 constexpr long kMostRedirects = 5;
-constexpr long kLeastBytesPerSecond = 1000;
 constexpr long kReceiveBuffer = 256L << 10;
 constexpr long kMostConnectionsKept = 256;
 // Longer ones identify nothing that is kept for many objects.
@@ -161,6 +160,7 @@ class Transfers::Transfer {
   void Prepare(Id id, const TransferRequest& request, TransferReceiver& receiver) {
     id_ = id;
     receiver_ = &receiver;
+    head_is_whole_ = false;
     head_is_told_ = false;
     details_[0] = '\0';
     Set(handle_, CURLOPT_URL, request.uri.c_str());
@@ -179,6 +179,8 @@ class Transfers::Transfer {
   Id id() const { return id_; }
   TransferReceiver& receiver() const { return *receiver_; }
   const char* details() const { return details_.data(); }
+  /// libcurl takes a head that breaks off for a short one.
+  bool head_is_whole() const { return head_is_whole_; }
 
   void TellHead() {
     if (!std::exchange(head_is_told_, true)) receiver_->OnHead(HeadOf(handle_));
@@ -190,7 +192,6 @@ class Transfers::Transfer {
     const auto milliseconds = [](Clock::Duration time) {
       return static_cast<long>(duration_cast<std::chrono::milliseconds>(time).count());
     };
-    const auto stall = duration_cast<std::chrono::seconds>(options.stall_timeout).count();
     Set(handle_, CURLOPT_PRIVATE, this);
     Set(handle_, CURLOPT_ERRORBUFFER, details_.data());
     Set(handle_, CURLOPT_NOSIGNAL, 1L);
@@ -200,8 +201,8 @@ class Transfers::Transfer {
     Set(handle_, CURLOPT_FOLLOWLOCATION, 1L);
     Set(handle_, CURLOPT_MAXREDIRS, kMostRedirects);
     Set(handle_, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(options.connect_timeout));
-    Set(handle_, CURLOPT_LOW_SPEED_LIMIT, kLeastBytesPerSecond);
-    Set(handle_, CURLOPT_LOW_SPEED_TIME, static_cast<long>(stall));
+    Set(handle_, CURLOPT_HEADERFUNCTION, &Transfer::OnHeader);
+    Set(handle_, CURLOPT_HEADERDATA, this);
     Set(handle_, CURLOPT_BUFFERSIZE, kReceiveBuffer);
     Set(handle_, CURLOPT_TCP_KEEPALIVE, 1L);
     Set(handle_, CURLOPT_USERAGENT, "echopipe");
@@ -232,6 +233,12 @@ class Transfers::Transfer {
     Set(handle_, CURLOPT_HTTPHEADER, headers_);
   }
 
+  static size_t OnHeader(const char* data, size_t size, size_t count, void* self) {
+    const std::string_view line(data, size * count);
+    static_cast<Transfer*>(self)->head_is_whole_ = line == "\r\n" || line == "\n";
+    return line.size();
+  }
+
   static size_t OnWrite(const char* data, size_t size, size_t count, void* self) {
     auto& transfer = *static_cast<Transfer*>(self);
     transfer.TellHead();
@@ -244,6 +251,7 @@ class Transfers::Transfer {
   std::array<char, CURL_ERROR_SIZE> details_{};
   Id id_ = 0;
   TransferReceiver* receiver_ = nullptr;
+  bool head_is_whole_ = false;
   bool head_is_told_ = false;
 };
 
@@ -308,9 +316,14 @@ void Transfers::Poll(Clock::Duration timeout) {
 
 void Transfers::Finish(Transfer& transfer, int code) {
   const auto reason = static_cast<CURLcode>(code);
-  if (reason == CURLE_OK) transfer.TellHead();
   TransferEnd end{.kind = KindOf(reason)};
-  if (reason != CURLE_OK) end.why = ReasonOf(reason, transfer.details());
+  if (reason != CURLE_OK) {
+    end.why = ReasonOf(reason, transfer.details());
+  } else if (transfer.head_is_whole()) {
+    transfer.TellHead();
+  } else {
+    end = {.kind = TransferEnd::Kind::kBroken, .why = "the answer breaks off in its head"};
+  }
   TransferReceiver& receiver = transfer.receiver();
   Abort(transfer.id());
   receiver.OnEnd(end);
