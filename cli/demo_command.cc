@@ -61,9 +61,10 @@ Photos Measure(const std::string& folder) {
   return photos;
 }
 
-Job JobFor(const std::string& folder, double factor, uint64_t bytes_per_second) {
+// Without a rate of its own the link is a real one.
+Job JobFor(const std::string& source, double factor, uint64_t bytes_per_second) {
   proto::PipelineSpec spec = PipelineSpec::FromText(kSpec, "demo").message();
-  spec.mutable_source(0)->add_uri(folder);
+  spec.mutable_source(0)->add_uri(source);
   spec.mutable_source(0)->set_take(kMostImages);
   spec.mutable_stage(kEchoStage)->mutable_echo()->set_factor(factor);
   return {.spec = PipelineSpec(spec),
@@ -89,14 +90,24 @@ DemoCommand::DemoCommand(CLI::App& app)
     : command_(app.add_subcommand(
           "demo", "Runs one pipeline without and with echo over slowed storage, in a minute.")) {
   command_->add_option("DIR", folder_, "Photos, one subfolder for each class.")->required();
+  command_
+      ->add_option("--source", uri_,
+                   "Read DIR from this server instead, over whatever link leads to it "
+                   "(scripts/demo --network).")
+      ->type_name("URI");
 }
 
 ExitCode DemoCommand::Run() {
   const Photos photos = Measure(folder_);
   const uint64_t rate = kPhotosPerSecond * photos.bytes / photos.count;
-  std::cout << "Three epochs of " << WithCommas(photos.count) << " photos over a link of "
-            << Bytes(rate) << "/s (" << kPhotosPerSecond
-            << " photos a second),\nfor a consumer that takes " << kConsumerTime.count()
+  std::cout << "Three epochs of " << WithCommas(photos.count) << " photos ";
+  if (uri_.empty()) {
+    std::cout << "over a link of " << Bytes(rate) << "/s (" << kPhotosPerSecond
+              << " photos a second),\n";
+  } else {
+    std::cout << "from " << uri_ << ",\n";
+  }
+  std::cout << "for a consumer that takes " << kConsumerTime.count()
             << " ms for each batch of 32 (400 a second).\n"
             << std::flush;
 
@@ -107,7 +118,8 @@ ExitCode DemoCommand::Run() {
   for (const double factor : {1.0, kFactor}) {
     const std::string title = "e = " + Decimal(factor, 0);
     console.Line("running with " + title + (factor == 1 ? " (no echo)" : " (echo after decode)"));
-    results.push_back(RunJob(JobFor(folder_, factor, rate), console, interrupt.token()));
+    const Job job = uri_.empty() ? JobFor(folder_, factor, rate) : JobFor(uri_, factor, 0);
+    results.push_back(RunJob(job, console, interrupt.token()));
     if (results.back().error) throw *results.back().error;
     columns.emplace_back(title, &results.back());
     if (results.back().end == JobResult::End::kInterrupted) break;

@@ -19,6 +19,7 @@ class DemoCommand {
  private:
   CLI::App* command_;
   std::string folder_;
+  std::string uri_;  // where a server has it; empty: it is read here
 };
 
 }  // namespace echopipe::cli

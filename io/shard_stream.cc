@@ -10,6 +10,8 @@ constexpr uint64_t kMaxPiece = uint64_t{1} << 20;
 constexpr uint64_t kMinPiece = uint64_t{64} << 10;
 // Shards whose size is not known yet, opened one behind the other.
 constexpr size_t kMaxUnknownShards = 8;
+// Read ahead, however few samples are wanted: small ones alone would not fill a link with a delay.
+constexpr uint64_t kLeastAhead = uint64_t{8} << 20;
 // The serial number of none.
 constexpr uint64_t kNoRead = ~uint64_t{0};
 // Of a sample, before one has been seen.
@@ -23,6 +25,8 @@ ShardStream::ShardStream(std::vector<std::string> uris, const SampleMembers& mem
     : members_(members),
       options_(options),
       piece_bytes_(std::clamp(limits.bytes_in_flight / 4, kMinPiece, kMaxPiece)),
+      least_ahead_(std::min(kLeastAhead, limits.bytes_in_flight / 2)),
+      most_ahead_(limits.bytes_in_flight / 2),
       reads_(reads),
       epoch_(start.epoch),
       place_(start.shard),
@@ -150,7 +154,10 @@ bool ShardStream::FeedNextPiece() {
     return true;
   }
   Piece& piece = shard.pieces.front();
-  if (!piece.arrived()) return false;
+  if (!piece.arrived()) {
+    ReadFurtherAhead();
+    return false;
+  }
   if (piece.error) return true;
   reader_->SetShardSize(*shard.size);
   reader_->Feed(piece.bytes->bytes());
@@ -166,6 +173,15 @@ bool ShardStream::FeedNextPiece() {
     reader_->Finish();
   }
   return true;
+}
+
+// One piece is late while most others have come: next time there are to be more of these.
+void ShardStream::ReadFurtherAhead() {
+  uint64_t arrived = 0;
+  for (const OpenShard& shard : shards_) {
+    for (const Piece& piece : shard.pieces) arrived += piece.bytes ? piece.bytes->size() : 0;
+  }
+  if (2 * arrived > least_ahead_) least_ahead_ = std::min(2 * least_ahead_, most_ahead_);
 }
 
 // Bytes that should be there were not: what has come is parsed, then the shard is a broken one.
@@ -210,7 +226,8 @@ bool ShardStream::HasMore(const OpenShard& shard) const {
 void ShardStream::StartReads(uint64_t samples) {
   if (samples == 0) return;
   const uint64_t sample_bytes = samples_ == 0 ? kGuessedBytes : sample_bytes_ / samples_ + 1024;
-  const uint64_t most_bytes = std::min<uint64_t>(samples, uint64_t{1} << 32) * sample_bytes;
+  const uint64_t most_bytes =
+      std::max(least_ahead_, std::min<uint64_t>(samples, uint64_t{1} << 32) * sample_bytes);
   size_t unknown = 0;
   for (size_t i = 0; i < shards_.size() || OpenNext(); ++i) {
     if (!StartPieces(shards_[i], most_bytes)) return;

@@ -84,6 +84,7 @@ class ShardStream {
   bool OpenNext();
   void Close();
   bool FeedNextPiece();
+  void ReadFurtherAhead();
   void FailShrunk(OpenShard& shard);
   std::optional<Sample> Step();
   void Account(const std::optional<Sample>& sample);
@@ -95,6 +96,8 @@ class ShardStream {
   SampleMembers members_;
   EpochOptions options_;
   uint64_t piece_bytes_;
+  uint64_t least_ahead_;  // bytes read ahead, however few samples are wanted; grows
+  uint64_t most_ahead_;
   ReadQueue& reads_;
   uint64_t epoch_;
   uint64_t place_;                        // of the shard being parsed

@@ -10,7 +10,8 @@ namespace {
 using std::chrono::seconds;
 
 constexpr double kFirstLimit = 8;
-constexpr double kQueueSeconds = 0.25;
+constexpr double kQueueSeconds = 0.01;
+constexpr Clock::Duration kSample = std::chrono::milliseconds(50);
 
 double SecondsOf(Clock::Duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -39,11 +40,6 @@ bool FlightWindow::HasRoom(Clock::Time now) const {
   return requests_ + 1 <= limit_ && bytes_ < most_bytes_now();
 }
 
-uint64_t FlightWindow::RoomBytes() const {
-  const uint64_t most = most_bytes_now();
-  return bytes_ < most ? most - bytes_ : 1;
-}
-
 uint64_t FlightWindow::most_bytes_now() const {
   const double wanted = bandwidth_.value() * (2 * delay_s_.value_or(0) + kQueueSeconds);
   const double most = static_cast<double>(options_.most_bytes);
@@ -53,7 +49,7 @@ uint64_t FlightWindow::most_bytes_now() const {
 FlightWindow::Flight FlightWindow::Start(Clock::Time now, uint64_t bytes) {
   ++requests_;
   bytes_ += bytes;
-  return {.number = ++started_, .begin = now, .expected = bytes, .delivered = delivered_};
+  return {.number = ++started_, .begin = now, .expected = bytes};
 }
 
 void FlightWindow::Expect(Flight& flight, uint64_t bytes) {
@@ -69,7 +65,12 @@ void FlightWindow::OnBytes(Clock::Time now, Flight& flight, uint64_t bytes) {
   const uint64_t known = std::min(bytes, flight.expected);
   flight.expected -= known;
   bytes_ -= known;
-  delivered_ += bytes;
+  sampled_ += bytes;
+  const Clock::Duration sample = now - sample_begin_;
+  if (sample < kSample) return;
+  bandwidth_.Add(now, static_cast<double>(sampled_) / SecondsOf(sample));
+  sample_begin_ = now;
+  sampled_ = 0;
 }
 
 void FlightWindow::End(const Flight& flight) {
@@ -77,11 +78,9 @@ void FlightWindow::End(const Flight& flight) {
   bytes_ -= flight.expected;
 }
 
-void FlightWindow::OnSuccess(Clock::Time now, const Flight& flight) {
+void FlightWindow::OnSuccess(const Flight& flight) {
   const bool was_full = requests_ + 1 > limit_;
   End(flight);
-  const double took = SecondsOf(now - flight.begin);
-  if (took > 0) bandwidth_.Add(now, static_cast<double>(delivered_ - flight.delivered) / took);
   if (flight.number <= last_decrease_) return;  // of before: it says nothing of the limit now
   succeeded_since_ = true;
   if (!was_full) return;

@@ -33,28 +33,26 @@ class RecentLargest {
 ///           of what it was; halved again before anything came back it keeps the threshold, so
 ///           that after a burst of refusals it is back over 9/10 within `most_requests` successes.
 /// Pause     Retry-After holds back all requests until then.
-/// Bytes     bandwidth x (2 x delay + 0.25 s), between least_bytes and most_bytes. The bandwidth
-///           is the best delivery rate of the last seconds, measured as BBR does (bytes that came
-///           between a request's start and its end, over that time); the delay is the shortest time
-///           to a first byte so far (later ones hold the time spent in our own queue). So a link
-///           stays full and no more waits in front of it than a quarter of a second's worth. One
-///           request may always be under way.
-/// Sources   Chiu and Jain, "Analysis of the increase and decrease algorithms" (1989); Cardwell
-///           et al., "BBR: congestion-based congestion control" (2016).
+/// Bytes     bandwidth x (2 x delay + 0.01 s), between least_bytes and most_bytes. The bandwidth
+///           is the best rate of a twentieth of a second in the last seconds; the delay is the
+///           shortest time to a first byte so far (later ones hold the time spent in our own
+///           queue). So a link stays full, and little waits in queues in front of it, where
+///           connections that have just begun would starve. One request may always be under way.
+/// Sources   Chiu and Jain, "Analysis of the increase and decrease algorithms" (1989); the
+///           product as BBR's (Cardwell et al., 2016).
 /// Threads   One caller at a time; the times given never go back.
 class FlightWindow {
  public:
   struct Options {
     int most_requests = 64;                     ///< >= 1
-    uint64_t least_bytes = uint64_t{2} << 20;   ///< >= 1
+    uint64_t least_bytes = uint64_t{1} << 20;   ///< >= 1
     uint64_t most_bytes = uint64_t{128} << 20;  ///< >= least_bytes
   };
   /// What to tell of a request when it ends.
   struct Flight {
     uint64_t number = 0;
     Clock::Time begin = {};
-    uint64_t expected = 0;   ///< bytes counted for it that have not come
-    uint64_t delivered = 0;  ///< by all requests when it began
+    uint64_t expected = 0;  ///< bytes counted for it that have not come
     bool has_bytes = false;
   };
 
@@ -62,8 +60,6 @@ class FlightWindow {
 
   /// Another request may start.
   bool HasRoom(Clock::Time now) const;
-  /// Bytes that it may ask for: at least one, even when others have taken all.
-  uint64_t RoomBytes() const;
   /// Not before this time.
   Clock::Time paused_until() const { return paused_until_; }
 
@@ -71,7 +67,7 @@ class FlightWindow {
   /// The answer will have so many bytes instead.
   void Expect(Flight& flight, uint64_t bytes);
   void OnBytes(Clock::Time now, Flight& flight, uint64_t bytes);
-  void OnSuccess(Clock::Time now, const Flight& flight);
+  void OnSuccess(const Flight& flight);
   /// It failed in a way that says nothing of how much the server can take.
   void OnFailure(const Flight& flight);
   /// The server could not take as much.
@@ -97,7 +93,8 @@ class FlightWindow {
   int requests_ = 0;
   uint64_t bytes_ = 0;
   uint64_t started_ = 0;
-  uint64_t delivered_ = 0;
+  Clock::Time sample_begin_;
+  uint64_t sampled_ = 0;  // bytes since then
   RecentLargest bandwidth_;
   std::optional<double> delay_s_;
 };

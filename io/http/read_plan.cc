@@ -19,7 +19,6 @@ uint64_t ReadPlan::EndOf(const Waiting& waiting) const {
 
 void ReadPlan::Enter(uint64_t read, const Waiting& waiting) {
   due_.insert(read);
-  if (waiting.length > options_.max_request) return;
   begins_[{waiting.path, waiting.offset}].insert(read);
   ends_[{waiting.path, EndOf(waiting)}].insert(read);
 }
@@ -73,21 +72,24 @@ void ReadPlan::Clear() {
 std::optional<ReadPlan::Request> ReadPlan::Next(uint64_t most_bytes) {
   if (due_.empty()) return std::nullopt;
   Request request{.path = reads_.at(*due_.begin()).path};
-  request.parts.push_back(TakeFirst());
+  request.parts.push_back(TakeFirst(most_bytes));
   request.offset = request.parts[0].offset;
   request.length = request.parts[0].length;
-  const uint64_t most = std::min(most_bytes, options_.max_request);
-  while (TakeBehind(request, most) || TakeInFront(request, most)) {
+  while (TakeBehind(request, most_bytes) || TakeInFront(request, most_bytes)) {
   }
   return request;
 }
 
-// The beginning of the oldest read's range.
-ReadPlan::Part ReadPlan::TakeFirst() {
+// The beginning of the oldest read's range: all of it, or one of several pieces alike.
+ReadPlan::Part ReadPlan::TakeFirst(uint64_t most) {
   const uint64_t read = *due_.begin();
   Waiting& waiting = reads_.at(read);
-  if (waiting.length <= options_.max_request) return TakeWhole(read);
-  const Part part{.read = read, .offset = waiting.offset, .length = options_.max_request};
+  const uint64_t pieces = SaturatedSum(waiting.length, most / 2) / most;
+  if (pieces <= 1) return TakeWhole(read);
+  // Where the end is unknown, it may be near.
+  const uint64_t length = waiting.size_is_known ? (waiting.length + pieces - 1) / pieces
+                                                : std::min(waiting.length, most);
+  const Part part{.read = read, .offset = waiting.offset, .length = length};
   Leave(read, waiting);
   waiting.offset = SaturatedSum(waiting.offset, part.length);
   waiting.length -= part.length;
@@ -108,7 +110,7 @@ bool ReadPlan::TakeBehind(Request& request, uint64_t most) {
   const uint64_t gap = place->first.second - end;
   const uint64_t read = *place->second.begin();
   const uint64_t length = SaturatedSum(request.length, gap + reads_.at(read).length);
-  if (gap > options_.max_gap || length > most) return false;
+  if (gap > max_gap_ || length > most) return false;
   request.length = length;
   request.parts.push_back(TakeWhole(read));
   return true;
@@ -122,7 +124,7 @@ bool ReadPlan::TakeInFront(Request& request, uint64_t most) {
   const uint64_t gap = request.offset - place->first.second;
   const uint64_t read = *place->second.begin();
   const uint64_t length = SaturatedSum(request.length, gap + reads_.at(read).length);
-  if (gap > options_.max_gap || length > most) return false;
+  if (gap > max_gap_ || length > most) return false;
   request.length = length;
   request.parts.insert(request.parts.begin(), TakeWhole(read));
   request.offset = request.parts[0].offset;

@@ -20,17 +20,13 @@ namespace echopipe::internal {
 ///
 /// Order     The oldest read comes first. A request takes along waiting reads of its object that
 ///           end at most max_gap in front of it or begin at most max_gap behind it, the gaps being
-///           read in vain, as long as it stays within max_request.
+///           read in vain, as long as it stays within the bytes it may have.
 /// Unknown   As long as an object's size is unknown, one request asks for the beginning of a range
 ///           that does not fit into one; the rest of it waits for SetSize().
 /// Threads   One caller at a time.
 /// Cost      O(log n) per read or request, n reads waiting.
 class ReadPlan {
  public:
-  struct Options {
-    uint64_t max_request = uint64_t{4} << 20;  ///< >= 1
-    uint64_t max_gap = uint64_t{16} << 10;
-  };
   /// What a request brings for a read: bytes [offset, offset + length) of the object.
   struct Part {
     uint64_t read = 0;
@@ -44,7 +40,7 @@ class ReadPlan {
     std::vector<Part> parts = {};  ///< by offset; they do not overlap
   };
 
-  explicit ReadPlan(const Options& options) : options_(options) {}
+  explicit ReadPlan(uint64_t max_gap) : max_gap_(max_gap) {}
 
   /// Numbers of reads ascend. Precondition: length >= 1.
   void Add(uint64_t read, const ReadRequest& request);
@@ -55,8 +51,8 @@ class ReadPlan {
   void Clear();
   /// No read is due.
   bool empty() const { return due_.empty(); }
-  /// The next request, of at most `most_bytes` (but one) beside its first part's range, if a read
-  /// is due.
+  /// The next request, if a read is due. `most_bytes` >= 1 bounds it; one read's range may be half
+  /// as large again, rather than be split.
   std::optional<Request> Next(uint64_t most_bytes);
 
  private:
@@ -71,15 +67,15 @@ class ReadPlan {
   uint64_t EndOf(const Waiting& waiting) const;
   void Enter(uint64_t read, const Waiting& waiting);
   void Leave(uint64_t read, const Waiting& waiting);
-  Part TakeFirst();
+  Part TakeFirst(uint64_t most);
   bool TakeBehind(Request& request, uint64_t most);
   bool TakeInFront(Request& request, uint64_t most);
   Part TakeWhole(uint64_t read);
 
-  Options options_;
+  uint64_t max_gap_;
   std::unordered_map<uint64_t, Waiting> reads_;  // due, or held back for their size
   std::set<uint64_t> due_;
-  ByPlace begins_;  // of those due that fit into a request whole
+  ByPlace begins_;  // of those due
   ByPlace ends_;
 };
 

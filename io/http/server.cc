@@ -17,6 +17,11 @@ namespace {
 
 // Of an answer that is no use; beyond that a new connection is cheaper.
 constexpr uint64_t kMostDropped = uint64_t{64} << 10;
+// Read in vain between neighbouring reads.
+constexpr uint64_t kMaxGap = uint64_t{16} << 10;
+constexpr uint64_t kRequestsAtOnce = 4;
+constexpr uint64_t kLeastRequest = uint64_t{256} << 10;
+constexpr uint64_t kMostRequest = uint64_t{4} << 20;
 constexpr uint64_t kGuessedDocument = uint64_t{64} << 10;
 constexpr uint64_t kGuessedHead = 1024;
 constexpr double kLeastBytesPerSecond = 1000;
@@ -162,7 +167,7 @@ class HttpServer::Exchange : public TransferReceiver {
     const auto* later = answer_ ? std::get_if<TryLater>(&*answer_) : nullptr;
     const bool complete = end.kind == TransferEnd::Kind::kComplete && answer_ && has_all();
     if (refusal != nullptr || (later == nullptr && complete)) {
-      server_.window_.OnSuccess(now, flight_);
+      server_.window_.OnSuccess(flight_);
       if (refusal != nullptr) return GiveUp(*refusal);
       return Finish();
     }
@@ -276,7 +281,10 @@ class HttpServer::RangeExchange final : public Exchange {
     return request;
   }
 
-  uint64_t expected_bytes() const override { return request_.length - received_; }
+  uint64_t expected_bytes() const override {
+    const double asked = static_cast<double>(request_.length - received_);
+    return static_cast<uint64_t>(size_ ? asked : asked * server().fill_);
+  }
 
   Answer JudgeHead(const AnswerHead& head) override {
     if (head.path.ends_with('/')) return FolderError(path());
@@ -293,6 +301,8 @@ class HttpServer::RangeExchange final : public Exchange {
     answer_end_ = answer.first + answer.length;
     size_ = answer.version.size;
     server().window_.Expect(flight(), answer.length);
+    const double fill = static_cast<double>(answer.length) / static_cast<double>(end() - at_);
+    if (at_ < end()) server().fill_ += (std::min(fill, 1.0) - server().fill_) / 8;
     // Later pieces may have come before: this is about what is behind them.
     for (const ReadPlan::Part& part : request_.parts) {
       HttpRead* const read = server().Find(part.read);
@@ -443,7 +453,7 @@ HttpServer::HttpServer(std::string name, const Shared& shared)
     : name_(std::move(name)),
       shared_(shared),
       window_({.most_requests = shared.options.most_requests}),
-      plan_(ReadPlan::Options()),
+      plan_(kMaxGap),
       // Servers must not be met by retries in step.
       random_(HashToKey(
           std::array{HashBytes(name_), static_cast<uint64_t>(Now().time_since_epoch().count())})) {}
@@ -514,10 +524,16 @@ std::unique_ptr<HttpServer::Exchange> HttpServer::NextDue(Clock::Time now) {
   } else if (!fresh_.empty()) {
     next = std::move(fresh_.front());
     fresh_.pop_front();
-  } else if (std::optional<ReadPlan::Request> request = plan_.Next(window_.RoomBytes())) {
+  } else if (std::optional<ReadPlan::Request> request = plan_.Next(MostBytesOfRequest())) {
     next = std::make_unique<RangeExchange>(*this, *std::move(request));
   }
   return next;
+}
+
+// Enough of them that the link has others while one ends and the next begins; not more, since
+// what is read first comes the later the more share the link with it.
+uint64_t HttpServer::MostBytesOfRequest() const {
+  return std::clamp(window_.most_bytes_now() / kRequestsAtOnce, kLeastRequest, kMostRequest);
 }
 
 void HttpServer::Begin(std::unique_ptr<Exchange> exchange, Clock::Time now) {

@@ -92,6 +92,7 @@ class HttpServer {
   using Exchanges = std::list<std::unique_ptr<Exchange>>;
 
   std::unique_ptr<Exchange> NextDue(Clock::Time now);
+  uint64_t MostBytesOfRequest() const;
   void Begin(std::unique_ptr<Exchange> exchange, Clock::Time now);
   void FailLate(Clock::Time now);
   void CutOffStalled(Clock::Time now);
@@ -109,6 +110,7 @@ class HttpServer {
   FlightWindow window_;
   ReadPlan plan_;
   RandomStream random_;
+  double fill_ = 1;  // of the bytes asked for, what objects have: small ones end before
   bool has_answered_ = false;
   std::optional<Clock::Time> throttled_since_;
   std::unordered_map<Storage::ReadId, std::unique_ptr<HttpRead>> reads_;

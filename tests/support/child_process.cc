@@ -15,7 +15,6 @@
 namespace echopipe::testing {
 namespace {
 
-constexpr std::chrono::milliseconds kGrace{5000};
 constexpr std::chrono::milliseconds kTick{2};
 
 std::vector<char*> Pointers(const std::vector<std::string>& words) {
@@ -48,7 +47,7 @@ std::string FindProgram(std::string_view name) {
   return {};
 }
 
-ChildProcess::ChildProcess(const Options& options) {
+ChildProcess::ChildProcess(const Options& options) : grace_(options.grace) {
   const std::vector<char*> words = Pointers(options.words);
   const std::vector<char*> environment = Pointers(options.environment);
   const int output = open(options.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -80,7 +79,7 @@ bool ChildProcess::Reap(int options) {
 void ChildProcess::Stop() {
   if (!Running()) return;
   kill(pid_, SIGTERM);
-  const auto limit = std::chrono::steady_clock::now() + kGrace;
+  const auto limit = std::chrono::steady_clock::now() + grace_;
   while (Running() && std::chrono::steady_clock::now() < limit) std::this_thread::sleep_for(kTick);
   if (!Running()) return;
   kill(-pid_, SIGKILL);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,10 +18,11 @@ std::string FindProgram(std::string_view name);
 class ChildProcess {
  public:
   struct Options {
-    std::vector<std::string> words;             ///< the program's full path, then its arguments
-    std::vector<std::string> environment = {};  ///< "NAME=value", all that it gets
-    std::string output = "/dev/null";           ///< a file for what it says
+    std::vector<std::string> words;                  ///< the program's full path, its arguments
+    std::vector<std::string> environment = {};       ///< "NAME=value", all that it gets
+    std::string output = "/dev/null";                ///< a file for what it says
     std::optional<int> inherited_fd = std::nullopt;  ///< kept open under its number
+    std::chrono::milliseconds grace{5000};           ///< from being asked to end to being made to
   };
 
   explicit ChildProcess(const Options& options);
@@ -32,13 +34,14 @@ class ChildProcess {
   bool Running();
   /// Blocks until it has ended by itself; its exit code, or 128 + the signal's number.
   int Wait();
-  /// Ends it and its own children: politely, and after 5 s by force.
+  /// Ends it politely; after the grace by force, and its own children too.
   void Stop();
 
  private:
   // Whether it has ended; then its status has been taken.
   bool Reap(int options);
 
+  const std::chrono::milliseconds grace_;
   pid_t pid_ = -1;
   std::optional<int> exit_code_;
 };

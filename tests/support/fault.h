@@ -45,7 +45,8 @@ struct Fault {
 
   Form form = Form::kAsAsked;
   Length length = Length::kStated;
-  /// Moves the ends of the range that is sent, within the object; Content-Range tells the truth.
+  /// Moves the ends of the range that is sent, within the object. Content-Range tells the truth,
+  /// unless content_range is set too.
   int64_t begin_shift = 0;
   int64_t end_shift = 0;
   /// Headers that lie, in the place of the true ones; "" leaves them out.
