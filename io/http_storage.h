@@ -58,6 +58,9 @@ struct HttpOptions {
 ///           connect_timeout (or stall_timeout); one that has never answered, in 10 s of budget.
 /// List      From a manifest.txt in the folder (a path a line), else from the server's own page for
 ///           the folder, else from a manifest.txt above.
+/// Gone      When a request is given up and in all that time the server has answered none, or with
+/// 429
+///           and 503 alone, it is kUnavailable; where it has answered others, kIo.
 /// Errors    As Storage; messages tell the last reason and how often it was tried.
 ///           kInvalidArgument for options out of range, a CA file that cannot be read.
 ECHOPIPE_EXPORT std::shared_ptr<Storage> MakeHttpStorage(const HttpOptions& options);
