@@ -20,6 +20,7 @@ namespace echopipe {
 namespace {
 
 using internal::HttpDocument;
+using internal::HttpPage;
 using internal::HttpRead;
 using internal::HttpServer;
 using internal::HttpUri;
@@ -140,11 +141,11 @@ class HttpStorage final : public Storage {
 
   Result<uint64_t> Size(const std::string& path) override {
     BufferPool pool;
-    std::promise<Result<uint64_t>> size;
-    Start({.path = path}, pool, [&](const Result<ReadResult>& result) {
-      size.set_value(result.ok() ? Result<uint64_t>(result.value().object_size) : result.error());
-    });
-    return size.get_future().get();
+    std::promise<Result<ReadResult>> done;
+    Start({.path = path}, pool,
+          [&done](Result<ReadResult> result) { done.set_value(std::move(result)); });
+    const Result<ReadResult> result = done.get_future().get();
+    return result.ok() ? Result<uint64_t>(result.value().object_size) : result.error();
   }
 
   ReadId Read(ReadRequest request, BufferPool& pool, Callback callback) override {
@@ -169,16 +170,11 @@ class HttpStorage final : public Storage {
   StorageStats Stats() const override { return meter_.stats(); }
 
  private:
-  struct Page {
-    std::string uri;
-    uint64_t most_bytes = 0;
-    HttpServer::DocumentDone done;
-  };
   /// What other threads have left.
   struct Wishes {
     std::list<std::unique_ptr<HttpRead>> reads;
     std::vector<ReadId> cancelled;
-    std::list<Page> pages;
+    std::list<std::unique_ptr<HttpPage>> pages;
   };
 
   ReadId Start(ReadRequest request, BufferPool& pool, Callback callback) {
@@ -199,13 +195,15 @@ class HttpStorage final : public Storage {
 
   Result<HttpDocument> Get(const std::string& uri, uint64_t most_bytes) {
     std::promise<Result<HttpDocument>> document;
+    std::list<std::unique_ptr<HttpPage>> page;
+    page.push_back(std::make_unique<HttpPage>(
+        uri, most_bytes,
+        [&document](Result<HttpDocument> result) { document.set_value(std::move(result)); }));
     {
       MutexLock lock(mutex_);
-      if (network_ended_) return internal::StoppedRead(uri);
-      wishes_.pages.push_back({.uri = uri, .most_bytes = most_bytes, .done = [&](auto result) {
-                                 document.set_value(std::move(result));
-                               }});
+      if (!network_ended_) wishes_.pages.splice(wishes_.pages.end(), page);
     }
+    if (!page.empty()) page.front()->End(internal::StoppedRead(uri));
     transfers_.Wake();
     return document.get_future().get();
   }
@@ -246,15 +244,16 @@ class HttpStorage final : public Storage {
       network_ended_ = true;
     }
     for (const auto& read : last.reads) Stop(*read);
-    for (const Page& page : last.pages) page.done(internal::StoppedRead(page.uri));
+    for (const auto& page : last.pages) page->End(internal::StoppedRead(page->uri()));
   }
 
   void Grant(Wishes wishes) {
-    for (Page& page : wishes.pages) {
+    for (std::unique_ptr<HttpPage>& page : wishes.pages) {
       try {
-        ServerOf(page.uri).Get(page.uri, page.most_bytes, page.done);
+        HttpServer& server = ServerOf(page->uri());
+        server.Get(std::move(page));
       } catch (const Error& error) {
-        page.done(error);
+        page->End(error);
       }
     }
     for (std::unique_ptr<HttpRead>& read : wishes.reads) {

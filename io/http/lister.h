@@ -10,7 +10,7 @@
 
 #include <echopipe/base/mutex.h>
 #include <echopipe/io/http/listing.h>
-#include <echopipe/io/http/server.h>
+#include <echopipe/io/http/page.h>
 
 namespace echopipe::internal {
 

@@ -12,17 +12,16 @@ const ObjectVersion* ObjectVersions::Find(const std::string& path) {
 
 void ObjectVersions::Set(const std::string& path, const ObjectVersion& version) {
   const uint64_t hash = HashBytes(path);
-  const auto found = by_path_.find(hash);
-  if (found != by_path_.end()) {
-    found->second->second = version;
-    return;
-  }
-  if (used_.size() == most_) {
+  // Without the memory for it nothing changes.
+  std::list<Entry> entry;
+  entry.emplace_front(hash, version);
+  const auto [place, is_new] = by_path_.try_emplace(hash, entry.begin());
+  if (!is_new) used_.erase(std::exchange(place->second, entry.begin()));
+  used_.splice(used_.begin(), entry);
+  if (used_.size() > most_) {
     by_path_.erase(used_.back().first);
     used_.pop_back();
   }
-  used_.emplace_front(hash, version);
-  by_path_[hash] = used_.begin();
 }
 
 }  // namespace echopipe::internal

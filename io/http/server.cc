@@ -88,7 +88,7 @@ class HttpServer::Exchange : public TransferReceiver {
   /// Ends it for all who wait.
   virtual void GiveUp(const Error& error) = 0;
 
-  /// May throw what Transfers::Start() does; then it is not under way.
+  /// May throw what Transfers::Start() does; then it is not counted anywhere.
   void Begin(Clock::Time now) {
     answer_.reset();
     dropped_ = 0;
@@ -101,6 +101,7 @@ class HttpServer::Exchange : public TransferReceiver {
     transfer_ = server_.shared_.transfers.Start(request, *this);
     flight_ = server_.window_.Start(now, expected_bytes());
     server_.shared_.meter.OnRequest(attempt_);
+    is_counted_ = true;
   }
 
   /// When it is to be looked at again, and whether it has come too slowly by then.
@@ -121,6 +122,7 @@ class HttpServer::Exchange : public TransferReceiver {
 
   void Abort() {
     server_.shared_.transfers.Abort(transfer_);
+    if (!std::exchange(is_counted_, false)) return;
     server_.window_.OnFailure(flight_);
     server_.shared_.meter.OnRequestEnd();
   }
@@ -137,8 +139,8 @@ class HttpServer::Exchange : public TransferReceiver {
       if (std::holds_alternative<GoodAnswer>(*answer_)) OnGoodHead(std::get<GoodAnswer>(*answer_));
     } catch (const std::bad_alloc&) {
       answer_ = UnreadForMemory(path_);
-    } catch (const Error& error) {
-      answer_ = error;
+    } catch (Error& error) {
+      answer_ = std::move(error);  // a copy would need memory
     }
   }
 
@@ -154,8 +156,8 @@ class HttpServer::Exchange : public TransferReceiver {
       if (Accept(bytes)) retries_.OnProgress();
     } catch (const std::bad_alloc&) {
       answer_ = UnreadForMemory(path_);
-    } catch (const Error& error) {
-      answer_ = error;
+    } catch (Error& error) {
+      answer_ = std::move(error);
     }
     if (!std::holds_alternative<GoodAnswer>(*answer_)) return false;
     return is_wanted() || bytes_left() <= kMostDropped;
@@ -164,6 +166,7 @@ class HttpServer::Exchange : public TransferReceiver {
   void OnEnd(const TransferEnd& end) final {
     std::unique_ptr<Exchange> self = TakeSelf();
     const Clock::Time now = Now();
+    is_counted_ = false;
     server_.shared_.meter.OnRequestEnd();
     const auto* refusal = answer_ ? std::get_if<Error>(&*answer_) : nullptr;
     const auto* later = answer_ ? std::get_if<TryLater>(&*answer_) : nullptr;
@@ -178,6 +181,7 @@ class HttpServer::Exchange : public TransferReceiver {
     if (!throttled) server_.window_.OnFailure(flight_);
     if (throttled) server_.window_.OnThrottled(flight_);
     if (!is_wanted()) return;
+    if (end.kind == TransferEnd::Kind::kNoMemory) return GiveUp(UnreadForMemory(path_));
     if (later == nullptr && end.kind == TransferEnd::Kind::kImpossible) {
       return GiveUp(Error({.code = ErrorCode::kIo, .what = end.why, .where = path_}));
     }
@@ -251,6 +255,7 @@ class HttpServer::Exchange : public TransferReceiver {
   Retries retries_;
   HttpMeter::Attempt attempt_ = HttpMeter::Attempt::kFirst;
   Transfers::Id transfer_ = 0;
+  bool is_counted_ = false;  // in the window and by the meter
   FlightWindow::Flight flight_;
   std::optional<Answer> answer_;    // to the attempt under way
   bool is_worth_draining_ = false;  // of a body that is no use
@@ -411,14 +416,11 @@ class HttpServer::HeadExchange final : public Exchange {
 /// Brings a whole text.
 class HttpServer::DocumentExchange final : public Exchange {
  public:
-  DocumentExchange(HttpServer& server, std::string path, uint64_t most_bytes, DocumentDone done)
-      : Exchange(server, std::move(path)), most_bytes_(most_bytes), done_(std::move(done)) {}
-  ~DocumentExchange() override {
-    if (done_) done_(OutOfMemory());
-  }
+  DocumentExchange(HttpServer& server, std::unique_ptr<HttpPage> page)
+      : Exchange(server, page->uri()), page_(std::move(page)) {}
 
   bool is_wanted() const override { return true; }
-  void GiveUp(const Error& error) override { std::exchange(done_, nullptr)(error); }
+  void GiveUp(const Error& error) override { page_->End(error); }
 
  private:
   TransferRequest MakeRequest() override {
@@ -435,28 +437,27 @@ class HttpServer::DocumentExchange final : public Exchange {
       return std::visit([](auto& reason) -> Answer { return std::move(reason); }, *refusal);
     }
     GoodAnswer answer;
-    answer.length = most_bytes_;
+    answer.length = page_->most_bytes();
     return answer;
   }
 
   void OnGoodHead(const GoodAnswer&) override {}
 
   bool Accept(std::span<const uint8_t> bytes) override {
-    if (bytes.size() > most_bytes_ - document_.body.size()) {
+    if (bytes.size() > page_->most_bytes() - document_.body.size()) {
       throw Error({.code = ErrorCode::kLimitExceeded,
                    .what = "the server's text is too long",
                    .where = path(),
-                   .wanted = "at most " + std::to_string(most_bytes_) + " bytes"});
+                   .wanted = "at most " + std::to_string(page_->most_bytes()) + " bytes"});
     }
     document_.body.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     return false;  // another attempt begins anew
   }
 
   bool has_all() const override { return true; }
-  void Finish() override { std::exchange(done_, nullptr)(std::move(document_)); }
+  void Finish() override { page_->End(std::move(document_)); }
 
-  uint64_t most_bytes_;
-  DocumentDone done_;
+  std::unique_ptr<HttpPage> page_;
   HttpDocument document_;
 };
 
@@ -473,19 +474,21 @@ HttpServer::~HttpServer() {
   for (const auto& exchange : under_way_) exchange->Abort();
 }
 
-void HttpServer::DropAll() {
+void HttpServer::DropAll() { TakeAll(); }
+
+void HttpServer::StopAll() {
+  for (const auto& [id, read] : TakeAll()) read->Fail(StoppedRead(read->request().path));
+}
+
+// Needs no memory. A callback may add reads, but not here.
+HttpServer::Reads HttpServer::TakeAll() {
   for (const auto& exchange : under_way_) exchange->Abort();
   under_way_.clear();
   waiting_.clear();
   fresh_.clear();
   plan_.Clear();
   deadlines_.clear();
-  // A callback may add reads, but not here.
-  const auto dropped = std::exchange(reads_, {});
-}
-
-void HttpServer::StopAll() {
-  while (!reads_.empty()) Cancel(reads_.begin()->first);
+  return std::exchange(reads_, {});
 }
 
 RetryOptions HttpServer::retry_options() const {
@@ -512,8 +515,8 @@ bool HttpServer::Cancel(Storage::ReadId id) {
   return true;
 }
 
-void HttpServer::Get(const std::string& path, uint64_t most_bytes, DocumentDone done) {
-  fresh_.push_back(std::make_unique<DocumentExchange>(*this, path, most_bytes, std::move(done)));
+void HttpServer::Get(std::unique_ptr<HttpPage> page) {
+  fresh_.push_back(std::make_unique<DocumentExchange>(*this, std::move(page)));
 }
 
 void HttpServer::Advance(Clock::Time now) {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -15,6 +14,7 @@
 #include <echopipe/base/random.h>
 #include <echopipe/io/http/flight_window.h>
 #include <echopipe/io/http/object_versions.h>
+#include <echopipe/io/http/page.h>
 #include <echopipe/io/http/read.h>
 #include <echopipe/io/http/read_plan.h>
 #include <echopipe/io/http/transfers.h>
@@ -39,13 +39,6 @@ class HttpMeter {
   StorageStats stats_ ECHOPIPE_GUARDED_BY(mutex_);
 };
 
-/// A text that was asked for whole.
-struct HttpDocument {
-  std::string body;
-  std::string content_type;
-  std::string path;  ///< of the uri that answered, percent-encoded
-};
-
 /// Everything under way with one server: reads become requests, requests that fail are sent again,
 /// and as many of either are under way as the server and the link can do with.
 ///
@@ -54,8 +47,6 @@ struct HttpDocument {
 /// Errors   Any call but the last three may throw std::bad_alloc; then DropAll() is due.
 class HttpServer {
  public:
-  using DocumentDone = std::function<void(Result<HttpDocument>)>;
-
   /// What all servers share; it must outlive them.
   struct Shared {
     const HttpOptions& options;
@@ -73,8 +64,7 @@ class HttpServer {
   void Add(std::unique_ptr<HttpRead> read);
   /// Ends a read with kStopped. False if it is none of this server's.
   bool Cancel(Storage::ReadId id);
-  /// Gets the whole of `path`, of at most `most_bytes`.
-  void Get(const std::string& path, uint64_t most_bytes, DocumentDone done);
+  void Get(std::unique_ptr<HttpPage> page);
   /// Starts what may start now, and fails reads that are past their deadline.
   void Advance(Clock::Time now);
   /// Ends all reads with kStopped.
@@ -90,6 +80,7 @@ class HttpServer {
   class HeadExchange;
   class DocumentExchange;
   using Exchanges = std::list<std::unique_ptr<Exchange>>;
+  using Reads = std::unordered_map<Storage::ReadId, std::unique_ptr<HttpRead>>;
 
   std::unique_ptr<Exchange> NextDue(Clock::Time now);
   uint64_t MostBytesOfRequest() const;
@@ -103,6 +94,7 @@ class HttpServer {
   void Succeed(Storage::ReadId id);
   void Fail(Storage::ReadId id, Error error);
   std::unique_ptr<HttpRead> Take(Storage::ReadId id);
+  Reads TakeAll();
   RetryOptions retry_options() const;
 
   std::string name_;
@@ -114,7 +106,7 @@ class HttpServer {
   bool has_answered_ = false;
   Clock::Time last_sign_of_life_ = Clock::Time::min();
   std::optional<Clock::Time> throttled_since_;
-  std::unordered_map<Storage::ReadId, std::unique_ptr<HttpRead>> reads_;
+  Reads reads_;
   std::multimap<Clock::Time, Storage::ReadId> deadlines_;
   std::deque<std::unique_ptr<Exchange>> fresh_;  // heads and documents, not begun
   Exchanges under_way_;

@@ -98,8 +98,9 @@ TransferEnd::Kind KindOf(CURLcode code) {
     case CURLE_RECV_ERROR:
     case CURLE_WRITE_ERROR:
     case CURLE_BAD_CONTENT_ENCODING:
-    case CURLE_OUT_OF_MEMORY:
       return TransferEnd::Kind::kBroken;
+    case CURLE_OUT_OF_MEMORY:
+      return TransferEnd::Kind::kNoMemory;
     default:
       return TransferEnd::Kind::kImpossible;
   }
@@ -162,14 +163,11 @@ class Transfers::Transfer {
     receiver_ = &receiver;
     head_is_whole_ = false;
     head_is_told_ = false;
+    is_out_of_memory_ = false;
     details_[0] = '\0';
     Set(handle_, CURLOPT_URL, request.uri.c_str());
     Set(handle_, CURLOPT_NOBODY, request.head ? 1L : 0L);
     if (!request.head) Set(handle_, CURLOPT_HTTPGET, 1L);
-    const auto range = request.range;
-    const std::string bytes =
-        range ? std::to_string(range->first) + "-" + std::to_string(range->last) : "";
-    Set(handle_, CURLOPT_RANGE, range ? bytes.c_str() : nullptr);
     const std::string& token = request.credentials.bearer_token;
     Set(handle_, CURLOPT_HTTPAUTH, token.empty() ? CURLAUTH_BASIC : CURLAUTH_BEARER);
     Set(handle_, CURLOPT_XOAUTH2_BEARER, token.empty() ? nullptr : token.c_str());
@@ -182,8 +180,16 @@ class Transfers::Transfer {
   /// libcurl takes a head that breaks off for a short one.
   bool head_is_whole() const { return head_is_whole_; }
 
-  void TellHead() {
-    if (!std::exchange(head_is_told_, true)) receiver_->OnHead(HeadOf(handle_));
+  bool is_out_of_memory() const { return is_out_of_memory_; }
+
+  /// False if there is no memory for it.
+  bool TellHead() noexcept {
+    try {
+      if (!std::exchange(head_is_told_, true)) receiver_->OnHead(HeadOf(handle_));
+    } catch (const std::bad_alloc&) {
+      is_out_of_memory_ = true;
+    }
+    return !is_out_of_memory_;
   }
 
  private:
@@ -230,6 +236,11 @@ class Transfers::Transfer {
     };
     for (const std::string& header : request.credentials.headers) add(header);
     if (!request.if_match.empty()) add("If-Match: " + request.if_match);
+    // By libcurl's own option for it the request would go out without it for want of memory.
+    if (request.range) {
+      add("Range: bytes=" + std::to_string(request.range->first) + "-" +
+          std::to_string(request.range->last));
+    }
     Set(handle_, CURLOPT_HTTPHEADER, headers_);
   }
 
@@ -241,7 +252,7 @@ class Transfers::Transfer {
 
   static size_t OnWrite(const char* data, size_t size, size_t count, void* self) {
     auto& transfer = *static_cast<Transfer*>(self);
-    transfer.TellHead();
+    if (!transfer.TellHead()) return CURL_WRITEFUNC_ERROR;
     const std::span bytes(reinterpret_cast<const uint8_t*>(data), size * count);
     return transfer.receiver_->OnBody(bytes) ? bytes.size() : CURL_WRITEFUNC_ERROR;
   }
@@ -253,6 +264,7 @@ class Transfers::Transfer {
   TransferReceiver* receiver_ = nullptr;
   bool head_is_whole_ = false;
   bool head_is_told_ = false;
+  bool is_out_of_memory_ = false;
 };
 
 Transfers::Transfers(const HttpOptions& options) : options_(options) {
@@ -317,13 +329,14 @@ void Transfers::Poll(Clock::Duration timeout) {
 void Transfers::Finish(Transfer& transfer, int code) {
   const auto reason = static_cast<CURLcode>(code);
   TransferEnd end{.kind = KindOf(reason)};
-  if (reason != CURLE_OK) {
-    end.why = ReasonOf(reason, transfer.details());
-  } else if (transfer.head_is_whole()) {
+  if (reason == CURLE_OK && transfer.head_is_whole()) {
     transfer.TellHead();
-  } else {
+  } else if (reason == CURLE_OK) {
     end = {.kind = TransferEnd::Kind::kBroken, .why = "the answer breaks off in its head"};
+  } else {
+    end.why = ReasonOf(reason, transfer.details());
   }
+  if (transfer.is_out_of_memory()) end.kind = TransferEnd::Kind::kNoMemory;
   TransferReceiver& receiver = transfer.receiver();
   Abort(transfer.id());
   receiver.OnEnd(end);

@@ -30,16 +30,18 @@ struct TransferRequest {
 /// Why a transfer ended.
 struct TransferEnd {
   enum class Kind {
-    kComplete,   ///< all of the answer has come, whatever its status
-    kBroken,     ///< the connection or the server failed; another attempt may not
-    kTimeout,    ///< the same, for want of an answer
-    kImpossible  ///< another attempt would fail alike
+    kComplete,    ///< all of the answer has come, whatever its status
+    kBroken,      ///< the connection or the server failed; another attempt may not
+    kTimeout,     ///< the same, for want of an answer
+    kImpossible,  ///< another attempt would fail alike
+    kNoMemory     ///< neither for it nor for another attempt
   };
   Kind kind = Kind::kComplete;
   std::string why = {};  ///< unless complete
 };
 
-/// Is told of one transfer, in this order, on the thread that polls. Must not throw.
+/// Is told of one transfer, in this order, on the thread that polls. libcurl is between the caller
+/// and the first two: these must not throw.
 class TransferReceiver {
  public:
   virtual ~TransferReceiver() = default;

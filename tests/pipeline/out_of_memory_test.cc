@@ -1,11 +1,7 @@
 // Allocations that fail on the pipeline's own threads, one after the other.
 
-#include <atomic>
 #include <cstdint>
-#include <cstdlib>
-#include <limits>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,48 +12,18 @@
 #include <echopipe/io/shaped_storage.h>
 #include <echopipe/pipeline/checkpoint.h>
 #include <echopipe/pipeline/pipeline.h>
+#include <echopipe/tests/support/failing_new.h>
 #include <echopipe/tests/support/image_data.h>
 #include <echopipe/tests/support/tar_builder.h>
-
-namespace {
-
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max() / 2;  // can be added to
-
-// Threads that a test did not start count; of their allocations those numbered [begin, end) fail.
-thread_local bool counts = true;
-std::atomic<int64_t> allocations = 0;
-std::atomic<int64_t> fail_begin = kNever;
-std::atomic<int64_t> fail_end = kNever;
-
-void* Allocate(size_t size, size_t alignment) {
-  if (counts) {
-    const int64_t number = allocations++;
-    if (fail_begin <= number && number < fail_end) throw std::bad_alloc();
-  }
-  const size_t whole = (std::max<size_t>(size, 1) + alignment - 1) / alignment * alignment;
-  if (void* memory = std::aligned_alloc(alignment, whole)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-// Not inlined, or the compiler takes free() for a mismatch.
-[[gnu::noinline]] void* operator new(size_t size) { return Allocate(size, 16); }
-[[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
-  return Allocate(size, static_cast<size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace echopipe {
 namespace {
 
+using testing::allocations;
+using testing::counts;
+using testing::fail_begin;
+using testing::fail_end;
+using testing::kNever;
 using testing::TempFolder;
 
 TEST(OutOfMemoryTest, TheErrorNeedsNoMemoryItself) {

@@ -118,7 +118,10 @@ struct FaultServer::Connection {
   std::jthread thread;
 };
 
-FaultServer::FaultServer() : listener_(ListenOnLoopback()), acceptor_([this] { Accept(); }) {}
+FaultServer::FaultServer(std::function<void()> begin_thread)
+    : begin_thread_(std::move(begin_thread)),
+      listener_(ListenOnLoopback()),
+      acceptor_([this] { Accept(); }) {}
 
 FaultServer::~FaultServer() {
   {
@@ -270,6 +273,7 @@ void FaultServer::CloseIdleConnections() {
 }
 
 void FaultServer::Accept() {
+  begin_thread_();
   while (true) {
     Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
     MutexLock lock(mutex_);
@@ -297,6 +301,7 @@ void FaultServer::Add(Socket socket) {
 }
 
 void FaultServer::Serve(Connection& connection) {
+  begin_thread_();
   while (ServeOne(connection)) continue;
   Close(connection);
 }

@@ -50,7 +50,8 @@ class FaultServer {
  public:
   static constexpr int kAlways = 1 << 30;
 
-  FaultServer();
+  /// `begin_thread` is called first in each of the server's threads.
+  explicit FaultServer(std::function<void()> begin_thread = [] {});
   ~FaultServer();
   FaultServer(const FaultServer&) = delete;
   FaultServer& operator=(const FaultServer&) = delete;
@@ -130,6 +131,7 @@ class FaultServer {
   size_t CountStalled() const ECHOPIPE_REQUIRES(mutex_);
   size_t CountOpen() const ECHOPIPE_REQUIRES(mutex_);
 
+  const std::function<void()> begin_thread_;
   const Socket listener_;
   mutable Mutex mutex_;
   CondVar changed_;
