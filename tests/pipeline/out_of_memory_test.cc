@@ -13,6 +13,7 @@
 #include <echopipe/pipeline/checkpoint.h>
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/tests/support/failing_new.h>
+#include <echopipe/tests/support/fault_server.h>
 #include <echopipe/tests/support/image_data.h>
 #include <echopipe/tests/support/tar_builder.h>
 
@@ -35,10 +36,12 @@ TEST(OutOfMemoryTest, TheErrorNeedsNoMemoryItself) {
   EXPECT_STREQ(copy->what(), "out of memory");
 }
 
+enum class From { kFiles, kShapedFiles, kServer };
+
 struct Setting {
   const char* name;
   bool sharded;
-  bool shaped;
+  From from;
   bool for_good;  // all allocations fail from one on; else that one alone
 };
 
@@ -53,12 +56,25 @@ class OutOfMemory : public ::testing::TestWithParam<Setting> {
     }
     folder_.Write("a.tar", tar.AddEnd().bytes());
     counts = false;
+    if (GetParam().from == From::kServer) Serve(tar.bytes());
   }
   ~OutOfMemory() override { counts = true; }
 
+  void Serve(const std::string& tar) {
+    server_ = std::make_unique<testing::FaultServer>([] { counts = false; });
+    server_->Put("/a.tar", tar);
+    std::string manifest;
+    for (const auto& [name, bytes] : testing::MakeImages(12, 2)) {
+      server_->Put("/photos/" + name, bytes);
+      manifest += name + "\n";
+    }
+    server_->Put("/photos/manifest.txt", manifest);
+  }
+
   PipelineSpec Spec() const {
+    const std::string name = GetParam().sharded ? "a.tar" : "photos";
     return PipelineSpec::FromText(
-               "source { uri: '" + folder_.Path(GetParam().sharded ? "a.tar" : "photos") +
+               "source { uri: '" + (server_ ? server_->url() + "/" + name : folder_.Path(name)) +
                "' epochs: 2 shuffle { window: 4 } } stage { map { function: 'nothing' } } "
                "stage { decode {} } stage { echo { factor: 2 } } "
                "stage { random_resized_crop { height: 8 width: 8 } } stage { normalize {} } "
@@ -69,7 +85,7 @@ class OutOfMemory : public ::testing::TestWithParam<Setting> {
 
   RuntimeOptions Options() const {
     RuntimeOptions options{.threads = 2, .reads_in_flight = 2};
-    if (GetParam().shaped) {
+    if (GetParam().from == From::kShapedFiles) {
       options.storage = MakeShapedStorage(
           MakeLocalStorage(2), {.latency = std::chrono::microseconds(1)}, MakeSteadyClock());
     }
@@ -124,6 +140,7 @@ class OutOfMemory : public ::testing::TestWithParam<Setting> {
 
   TempFolder folder_;
   int images_ = 0;
+  std::unique_ptr<testing::FaultServer> server_;
 };
 
 TEST_P(OutOfMemory, IsAnErrorWhicheverAllocationFails) {
@@ -138,14 +155,19 @@ TEST_P(OutOfMemory, IsAnErrorWhicheverAllocationFails) {
   EXPECT_GT(failures, 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(Settings, OutOfMemory,
-                         ::testing::Values(Setting{"Folder", false, false, false},
-                                           Setting{"FolderForGood", false, false, true},
-                                           Setting{"Shards", true, false, false},
-                                           Setting{"ShardsForGood", true, false, true},
-                                           Setting{"Shaped", false, true, false},
-                                           Setting{"ShapedForGood", false, true, true}),
-                         [](const auto& setting) { return setting.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Settings, OutOfMemory,
+    ::testing::Values(Setting{"Folder", false, From::kFiles, false},
+                      Setting{"FolderForGood", false, From::kFiles, true},
+                      Setting{"Shards", true, From::kFiles, false},
+                      Setting{"ShardsForGood", true, From::kFiles, true},
+                      Setting{"Shaped", false, From::kShapedFiles, false},
+                      Setting{"ShapedForGood", false, From::kShapedFiles, true},
+                      Setting{"Served", false, From::kServer, false},
+                      Setting{"ServedForGood", false, From::kServer, true},
+                      Setting{"ServedShards", true, From::kServer, false},
+                      Setting{"ServedShardsForGood", true, From::kServer, true}),
+    [](const auto& setting) { return setting.param.name; });
 
 }  // namespace
 }  // namespace echopipe
