@@ -5,16 +5,12 @@
 #include <string>
 
 #include <echopipe/pipeline/stages/pixels.h>
+#include <echopipe/pipeline/stages/range.h>
 #include <echopipe/pipeline/stages/stage.h>
 #include <echopipe/proto/pipeline.pb.h>
 
 namespace echopipe::internal {
 namespace {
-
-struct Range {
-  double min = 0;
-  double max = 0;
-};
 
 Range ScaleOf(const proto::RandomResizedCrop& spec) {
   return {.min = spec.has_min_scale() ? spec.min_scale() : 0.08,
@@ -97,18 +93,6 @@ class RandomResizedCrop final : public CropStage {
   Range log_ratio_;
   std::string feature_;
 };
-
-// Both ends in [low, high] and in order; NaN is in no range.
-void CheckRange(const char* min_field, const char* max_field, Range range, Range allowed,
-                const std::string& wanted) {
-  if (!(range.min >= allowed.min && range.min <= allowed.max)) {
-    ThrowInvalidField(min_field, "out of range", std::to_string(range.min), wanted);
-  }
-  if (!(range.max >= range.min && range.max <= allowed.max)) {
-    ThrowInvalidField(max_field, "out of range", std::to_string(range.max),
-                      wanted + " and at least " + min_field);
-  }
-}
 
 void Validate(const proto::Stage& message) {
   const proto::RandomResizedCrop& spec = message.random_resized_crop();

@@ -8,6 +8,7 @@ namespace echopipe::internal {
 
 extern const StageType kBatchStage;
 extern const StageType kCenterCropStage;
+extern const StageType kColorJitterStage;
 extern const StageType kDecodeStage;
 extern const StageType kEchoStage;
 extern const StageType kFilterStage;
@@ -19,11 +20,17 @@ extern const StageType kRandomResizedCropStage;
 extern const StageType kResizeStage;
 
 std::span<const StageType* const> StageTypes() {
-  static constexpr std::array kTypes{&kBatchStage,      &kCenterCropStage,
-                                     &kDecodeStage,     &kEchoStage,
-                                     &kFilterStage,     &kMapStage,
-                                     &kNormalizeStage,  &kRandomCropStage,
-                                     &kRandomFlipStage, &kRandomResizedCropStage,
+  static constexpr std::array kTypes{&kBatchStage,
+                                     &kCenterCropStage,
+                                     &kColorJitterStage,
+                                     &kDecodeStage,
+                                     &kEchoStage,
+                                     &kFilterStage,
+                                     &kMapStage,
+                                     &kNormalizeStage,
+                                     &kRandomCropStage,
+                                     &kRandomFlipStage,
+                                     &kRandomResizedCropStage,
                                      &kResizeStage};
   return kTypes;
 }

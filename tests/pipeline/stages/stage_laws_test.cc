@@ -112,6 +112,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"padded_random_crop", &kRandomCropStage, "height: 61 width: 83 padding: 4", true},
         Case{"random_resized_crop", &kRandomResizedCropStage, "height: 24 width: 25", true},
         Case{"random_flip", &kRandomFlipStage, "", true},
+        Case{"color_jitter", &kColorJitterStage,
+             "brightness: 0.4 contrast: 0.4 saturation: 0.4 hue: 0.1", true},
         Case{"normalize", &kNormalizeStage, "mean: 0.5 std: 0.25"}),
     [](const auto& test) { return std::string(test.param.name); });
 

@@ -14,6 +14,7 @@
 namespace echopipe::internal {
 
 extern const StageType kCenterCropStage;
+extern const StageType kColorJitterStage;
 extern const StageType kFilterStage;
 extern const StageType kMapStage;
 extern const StageType kNormalizeStage;
