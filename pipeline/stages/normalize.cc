@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include <echopipe/base/error.h>
 #include <echopipe/pipeline/stages/pixel_kernels.h>
 #include <echopipe/pipeline/stages/stage.h>
 #include <echopipe/proto/pipeline.pb.h>
@@ -54,8 +53,8 @@ class Normalize final : public WritingStage {
   Output OutputFor(const Tensor& input) const override {
     CheckPixels(input, feature_);
     const Shape& shape = input.shape();
-    CheckChannels("mean", mean_values_, shape);
-    CheckChannels("std", std_values_, shape);
+    CheckChannels("mean", mean_values_, input, feature_);
+    CheckChannels("std", std_values_, input, feature_);
     if (layout_ == proto::Normalize::HWC) return {.dtype = DType::kFloat32, .shape = shape};
     return {.dtype = DType::kFloat32, .shape = {shape[2], shape[0], shape[1]}};
   }
@@ -72,16 +71,6 @@ class Normalize final : public WritingStage {
   }
 
  private:
-  void CheckChannels(const char* field, size_t values, const Shape& shape) const {
-    if (values == 1 || static_cast<int64_t>(values) == shape[2]) return;
-    throw Error(
-        {.code = ErrorCode::kShapeMismatch,
-         .what = std::string("the picture's channels are not as many as the values of ") + field,
-         .where = feature_,
-         .got = shape.ToString(),
-         .wanted = std::to_string(values) + " channels"});
-  }
-
   proto::Normalize::Layout layout_;
   size_t mean_values_;
   size_t std_values_;

@@ -12,10 +12,13 @@ extern const StageType kColorJitterStage;
 extern const StageType kDecodeStage;
 extern const StageType kEchoStage;
 extern const StageType kFilterStage;
+extern const StageType kGaussianBlurStage;
 extern const StageType kMapStage;
 extern const StageType kNormalizeStage;
 extern const StageType kRandomCropStage;
+extern const StageType kRandomErasingStage;
 extern const StageType kRandomFlipStage;
+extern const StageType kRandomGrayscaleStage;
 extern const StageType kRandomResizedCropStage;
 extern const StageType kResizeStage;
 
@@ -26,10 +29,13 @@ std::span<const StageType* const> StageTypes() {
                                      &kDecodeStage,
                                      &kEchoStage,
                                      &kFilterStage,
+                                     &kGaussianBlurStage,
                                      &kMapStage,
                                      &kNormalizeStage,
                                      &kRandomCropStage,
+                                     &kRandomErasingStage,
                                      &kRandomFlipStage,
+                                     &kRandomGrayscaleStage,
                                      &kRandomResizedCropStage,
                                      &kResizeStage};
   return kTypes;

@@ -16,10 +16,13 @@ namespace echopipe::internal {
 extern const StageType kCenterCropStage;
 extern const StageType kColorJitterStage;
 extern const StageType kFilterStage;
+extern const StageType kGaussianBlurStage;
 extern const StageType kMapStage;
 extern const StageType kNormalizeStage;
 extern const StageType kRandomCropStage;
+extern const StageType kRandomErasingStage;
 extern const StageType kRandomFlipStage;
+extern const StageType kRandomGrayscaleStage;
 extern const StageType kRandomResizedCropStage;
 extern const StageType kResizeStage;
 
