@@ -15,29 +15,22 @@ extern const StageType kFilterStage;
 extern const StageType kGaussianBlurStage;
 extern const StageType kMapStage;
 extern const StageType kNormalizeStage;
+extern const StageType kRandomAffineStage;
 extern const StageType kRandomCropStage;
 extern const StageType kRandomErasingStage;
 extern const StageType kRandomFlipStage;
 extern const StageType kRandomGrayscaleStage;
 extern const StageType kRandomResizedCropStage;
+extern const StageType kRandomRotationStage;
 extern const StageType kResizeStage;
 
 std::span<const StageType* const> StageTypes() {
-  static constexpr std::array kTypes{&kBatchStage,
-                                     &kCenterCropStage,
-                                     &kColorJitterStage,
-                                     &kDecodeStage,
-                                     &kEchoStage,
-                                     &kFilterStage,
-                                     &kGaussianBlurStage,
-                                     &kMapStage,
-                                     &kNormalizeStage,
-                                     &kRandomCropStage,
-                                     &kRandomErasingStage,
-                                     &kRandomFlipStage,
-                                     &kRandomGrayscaleStage,
-                                     &kRandomResizedCropStage,
-                                     &kResizeStage};
+  static constexpr std::array kTypes{
+      &kBatchStage,      &kCenterCropStage,      &kColorJitterStage,       &kDecodeStage,
+      &kEchoStage,       &kFilterStage,          &kGaussianBlurStage,      &kMapStage,
+      &kNormalizeStage,  &kRandomAffineStage,    &kRandomCropStage,        &kRandomErasingStage,
+      &kRandomFlipStage, &kRandomGrayscaleStage, &kRandomResizedCropStage, &kRandomRotationStage,
+      &kResizeStage};
   return kTypes;
 }
 

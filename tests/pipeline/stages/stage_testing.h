@@ -19,11 +19,13 @@ extern const StageType kFilterStage;
 extern const StageType kGaussianBlurStage;
 extern const StageType kMapStage;
 extern const StageType kNormalizeStage;
+extern const StageType kRandomAffineStage;
 extern const StageType kRandomCropStage;
 extern const StageType kRandomErasingStage;
 extern const StageType kRandomFlipStage;
 extern const StageType kRandomGrayscaleStage;
 extern const StageType kRandomResizedCropStage;
+extern const StageType kRandomRotationStage;
 extern const StageType kResizeStage;
 
 /// A stage from its message's fields as text ("height: 2"), after they have been validated.
