@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <echopipe/pipeline/stages/affine.h>
+#include <echopipe/pipeline/stages/affine_kernels.h>
 
 namespace echopipe::internal {
 namespace {
@@ -62,7 +63,8 @@ uint8_t Rounded(float value) {
   return static_cast<uint8_t>(std::bit_cast<uint32_t>(value + kUnitIsOne));
 }
 
-// A picture that can be asked for its value at any place. kChannels is 1 or 3.
+// A picture that can be asked for its value at any place; pixels' middles are at whole x and y.
+// kChannels is 1 or 3.
 template <size_t kChannels>
 class Sampler {
  public:
@@ -77,7 +79,34 @@ class Sampler {
     for (size_t c = 0; c < kChannels; ++c) outside_[c] = Rounded(fill_[c]);
   }
 
-  // Pixels' middles are at whole x and y.
+  void NearestRow(const PlacesOnALine& places, uint8_t* out) const {
+    for (size_t i = 0; i < places.count; ++i) {
+      const double step = places.first + static_cast<double>(i);
+      Nearest(places.dx * step + places.x, places.dy * step + places.y, out + i * kChannels);
+    }
+  }
+
+  // The places whose four pixels are all inside are side by side: the fast loop is for these.
+  void BilinearRow(const PlacesOnALine& places, uint8_t* out) const {
+    size_t begin = 0;
+    size_t end = places.count;
+    for (; begin < end && !HasAllFour(places, begin); ++begin) {
+      AtTheEdge(places, begin, out + begin * kChannels);
+    }
+    for (; begin < end && !HasAllFour(places, end - 1); --end) {
+      AtTheEdge(places, end - 1, out + (end - 1) * kChannels);
+    }
+    PlacesOnALine inner = places;
+    inner.first += static_cast<double>(begin);
+    inner.count = end - begin;
+    SampleBilinear(data_, static_cast<size_t>(width_), kChannels, inner, out + begin * kChannels);
+  }
+
+ private:
+  const uint8_t* At(int64_t x, int64_t y) const {
+    return data_ + static_cast<size_t>(y * width_ + x) * kChannels;
+  }
+
   void Nearest(double x, double y, uint8_t* out) const {
     const double right = x + 0.5;
     const double down = y + 0.5;
@@ -88,59 +117,41 @@ class Sampler {
     std::memcpy(out, from, kChannels);
   }
 
-  void Bilinear(double x, double y, uint8_t* out) const {
-    const bool inside = x >= 0 && x < static_cast<double>(width_ - 1) && y >= 0 &&
-                        y < static_cast<double>(height_ - 1);
-    if (!inside) return AtTheEdge(x, y, out);
-    const auto column = static_cast<int64_t>(x);
-    const auto row = static_cast<int64_t>(y);
-    const Weights w(static_cast<float>(x - static_cast<double>(column)),
-                    static_cast<float>(y - static_cast<double>(row)));
-    const uint8_t* above = At(column, row);
-    const uint8_t* below = At(column, row + 1);
-    for (size_t c = 0; c < kChannels; ++c) {
-      out[c] = Rounded(static_cast<float>(above[c]) * w.upper_left +
-                       static_cast<float>(above[c + kChannels]) * w.upper_right +
-                       static_cast<float>(below[c]) * w.lower_left +
-                       static_cast<float>(below[c + kChannels]) * w.lower_right);
-    }
+  // As SampleBilinear() wants it.
+  bool HasAllFour(const PlacesOnALine& places, size_t i) const {
+    const double step = places.first + static_cast<double>(i);
+    const double x = places.dx * step + places.x;
+    const double y = places.dy * step + places.y;
+    return x >= 0 && x < static_cast<double>(width_ - 2) && y >= 0 &&
+           y < static_cast<double>(height_ - 1);
   }
 
- private:
-  struct Weights {
-    Weights(float u, float v)
-        : upper_left((1 - u) * (1 - v)),
-          upper_right(u * (1 - v)),
-          lower_left((1 - u) * v),
-          lower_right(u * v) {}
-    float upper_left;
-    float upper_right;
-    float lower_left;
-    float lower_right;
-  };
-
-  const uint8_t* At(int64_t x, int64_t y) const {
-    return data_ + static_cast<size_t>(y * width_ + x) * kChannels;
-  }
-
-  // Where not all of the four pixels are inside.
-  void AtTheEdge(double x, double y, uint8_t* out) const {
-    const bool near =
+  void AtTheEdge(const PlacesOnALine& places, size_t i, uint8_t* out) const {
+    const double step = places.first + static_cast<double>(i);
+    const double x = places.dx * step + places.x;
+    const double y = places.dy * step + places.y;
+    const bool is_near =
         x > -1 && x < static_cast<double>(width_) && y > -1 && y < static_cast<double>(height_);
-    if (!near) {
+    if (is_near) {
+      Blend(x, y, out);
+    } else {
       std::memcpy(out, outside_.data(), kChannels);
-      return;
     }
+  }
+
+  // What is inside of the four pixels, and the fill.
+  void Blend(double x, double y, uint8_t* out) const {
     const double left = std::floor(x);
     const double top = std::floor(y);
-    const Weights w(static_cast<float>(x - left), static_cast<float>(y - top));
+    const auto u = static_cast<float>(x - left);
+    const auto v = static_cast<float>(y - top);
     const auto column = static_cast<int64_t>(left);
     const auto row = static_cast<int64_t>(top);
     std::array<float, kChannels> sums{};
-    const float covered = AddIfInside(column, row, w.upper_left, sums) +
-                          AddIfInside(column + 1, row, w.upper_right, sums) +
-                          AddIfInside(column, row + 1, w.lower_left, sums) +
-                          AddIfInside(column + 1, row + 1, w.lower_right, sums);
+    float covered = AddIfInside(column, row, (1 - u) * (1 - v), sums);
+    covered += AddIfInside(column + 1, row, u * (1 - v), sums);
+    covered += AddIfInside(column, row + 1, (1 - u) * v, sums);
+    covered += AddIfInside(column + 1, row + 1, u * v, sums);
     for (size_t c = 0; c < kChannels; ++c) {
       const float value = blends_ ? (sums[c] - fill_[c]) * covered + fill_[c] : sums[c];
       out[c] = Rounded(std::clamp(value, 0.0F, 255.0F));
@@ -168,18 +179,19 @@ void WarpTo(const Tensor& pixels, const Map& map, const Sampling& sampling, cons
             uint8_t* out) {
   const Sampler<kChannels> sampler(pixels, sampling);
   const auto middle = [](int64_t extent) { return static_cast<double>(extent - 1) / 2; };
-  const bool nearest = sampling.interpolation == proto::NEAREST;
-  for (int64_t row = 0; row < shape[0]; ++row) {
+  const auto width = static_cast<size_t>(shape[1]);
+  for (int64_t row = 0; row < shape[0]; ++row, out += width * kChannels) {
     const double y = static_cast<double>(row) - middle(shape[0]);
-    const double row_x = map.xy * y + map.x0 + middle(pixels.shape()[1]);
-    const double row_y = map.yy * y + map.y0 + middle(pixels.shape()[0]);
-    for (int64_t column = 0; column < shape[1]; ++column, out += kChannels) {
-      const double x = static_cast<double>(column) - middle(shape[1]);
-      if (nearest) {
-        sampler.Nearest(map.xx * x + row_x, map.yx * x + row_y, out);
-      } else {
-        sampler.Bilinear(map.xx * x + row_x, map.yx * x + row_y, out);
-      }
+    const PlacesOnALine places = {.x = map.xy * y + map.x0 + middle(pixels.shape()[1]),
+                                  .y = map.yy * y + map.y0 + middle(pixels.shape()[0]),
+                                  .dx = map.xx,
+                                  .dy = map.yx,
+                                  .first = -middle(shape[1]),
+                                  .count = width};
+    if (sampling.interpolation == proto::NEAREST) {
+      sampler.NearestRow(places, out);
+    } else {
+      sampler.BilinearRow(places, out);
     }
   }
 }

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <hwy/targets.h>
 
 #include <echopipe/pipeline/stages/affine.h>
 #include <echopipe/tests/pipeline/stages/stage_testing.h>
@@ -61,6 +62,30 @@ TEST(RotateTest, FourQuartersAreTheWhole) {
     }
     EXPECT_EQ(Bytes(turned), Bytes(pixels));
   }
+}
+
+TEST(RotateTest, EveryInstructionSetGivesTheSameValues) {
+  const auto many_outputs = [] {
+    BufferPool pool;
+    std::vector<uint8_t> all;
+    for (int width = 1; width <= 40; ++width) {
+      for (const int channels : {1, 3}) {
+        const Sampling sampling = {.interpolation = proto::BILINEAR, .fill = {100}};
+        const Tensor turned =
+            Rotate(Noise(30, width, channels), {.degrees = 9.1 * width}, sampling, pool);
+        all.insert(all.end(), turned.bytes().begin(), turned.bytes().end());
+      }
+    }
+    return all;
+  };
+  const std::vector<uint8_t> best = many_outputs();
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    EXPECT_EQ(many_outputs(), best) << hwy::TargetName(target);
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 TEST(AffineTest, ExtremeMapsReadNothingOutside) {
