@@ -15,22 +15,45 @@ extern const StageType kFilterStage;
 extern const StageType kGaussianBlurStage;
 extern const StageType kMapStage;
 extern const StageType kNormalizeStage;
+extern const StageType kRandomAdjustSharpnessStage;
 extern const StageType kRandomAffineStage;
+extern const StageType kRandomAutocontrastStage;
 extern const StageType kRandomCropStage;
+extern const StageType kRandomEqualizeStage;
 extern const StageType kRandomErasingStage;
 extern const StageType kRandomFlipStage;
 extern const StageType kRandomGrayscaleStage;
+extern const StageType kRandomInvertStage;
+extern const StageType kRandomPosterizeStage;
 extern const StageType kRandomResizedCropStage;
 extern const StageType kRandomRotationStage;
+extern const StageType kRandomSolarizeStage;
 extern const StageType kResizeStage;
 
 std::span<const StageType* const> StageTypes() {
-  static constexpr std::array kTypes{
-      &kBatchStage,      &kCenterCropStage,      &kColorJitterStage,       &kDecodeStage,
-      &kEchoStage,       &kFilterStage,          &kGaussianBlurStage,      &kMapStage,
-      &kNormalizeStage,  &kRandomAffineStage,    &kRandomCropStage,        &kRandomErasingStage,
-      &kRandomFlipStage, &kRandomGrayscaleStage, &kRandomResizedCropStage, &kRandomRotationStage,
-      &kResizeStage};
+  static constexpr std::array kTypes{&kBatchStage,
+                                     &kCenterCropStage,
+                                     &kColorJitterStage,
+                                     &kDecodeStage,
+                                     &kEchoStage,
+                                     &kFilterStage,
+                                     &kGaussianBlurStage,
+                                     &kMapStage,
+                                     &kNormalizeStage,
+                                     &kRandomAdjustSharpnessStage,
+                                     &kRandomAffineStage,
+                                     &kRandomAutocontrastStage,
+                                     &kRandomCropStage,
+                                     &kRandomEqualizeStage,
+                                     &kRandomErasingStage,
+                                     &kRandomFlipStage,
+                                     &kRandomGrayscaleStage,
+                                     &kRandomInvertStage,
+                                     &kRandomPosterizeStage,
+                                     &kRandomResizedCropStage,
+                                     &kRandomRotationStage,
+                                     &kRandomSolarizeStage,
+                                     &kResizeStage};
   return kTypes;
 }
 

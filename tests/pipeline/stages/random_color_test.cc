@@ -31,9 +31,11 @@ class RandomColorTest : public ::testing::TestWithParam<RandomColorCase> {
 
 TEST_P(RandomColorTest, DoesWhatItIsCalledAfter) {
   BufferPool pool;
-  const Tensor pixels = Noise(21, 22, 3);
+  const Tensor pixels =
+      Picture(21, 22, 3, [](int y, int x, int c) { return 30 + (x * x + y * 7 + c * 50) % 200; });
   EXPECT_EQ(Bytes(Apply(*Make(" probability: 1"), pixels)),
             Bytes(GetParam().operation(pixels, pool)));
+  EXPECT_NE(Bytes(GetParam().operation(pixels, pool)), Bytes(pixels));
 }
 
 TEST_P(RandomColorTest, APictureThatIsLeftAloneIsNotCopied) {
@@ -63,6 +65,28 @@ INSTANTIATE_TEST_SUITE_P(All, RandomColorTest,
                          ::testing::Values(RandomColorCase{"grayscale", &kRandomGrayscaleStage, "",
                                                            0.1, &Grayscale}),
                          [](const auto& test) { return std::string(test.param.name); });
+
+TEST(RandomColorValidationTest, NamesTheField) {
+  const auto bits = [](const char* fields) {
+    return InvalidMessage(kRandomPosterizeStage, fields);
+  };
+  EXPECT_EQ(bits("bits: 8"), "");
+  EXPECT_THAT(bits(""), StartsWith("bits: "));
+  EXPECT_THAT(bits("bits: 9"), StartsWith("bits: "));
+  const auto threshold = [](const char* fields) {
+    return InvalidMessage(kRandomSolarizeStage, fields);
+  };
+  EXPECT_EQ(threshold("threshold: 0"), "");
+  EXPECT_THAT(threshold(""), StartsWith("threshold: "));
+  EXPECT_THAT(threshold("threshold: 255.5"), StartsWith("threshold: "));
+  EXPECT_THAT(threshold("threshold: nan"), StartsWith("threshold: "));
+  const auto factor = [](const char* fields) {
+    return InvalidMessage(kRandomAdjustSharpnessStage, fields);
+  };
+  EXPECT_EQ(factor("factor: 0"), "");
+  EXPECT_THAT(factor(""), StartsWith("factor: "));
+  EXPECT_THAT(factor("factor: -1"), StartsWith("factor: "));
+}
 
 }  // namespace
 }  // namespace echopipe::internal

@@ -118,6 +118,12 @@ INSTANTIATE_TEST_SUITE_P(
              "brightness: 0.4 contrast: 0.4 saturation: 0.4 hue: 0.1", true},
         Case{"random_grayscale", &kRandomGrayscaleStage, "probability: 0.5", true},
         Case{"gaussian_blur", &kGaussianBlurStage, "kernel_size: 23", true},
+        Case{"random_autocontrast", &kRandomAutocontrastStage, ""},  // noise is stretched already
+        Case{"random_equalize", &kRandomEqualizeStage, "", true},
+        Case{"random_invert", &kRandomInvertStage, "", true},
+        Case{"random_posterize", &kRandomPosterizeStage, "bits: 3", true},
+        Case{"random_solarize", &kRandomSolarizeStage, "threshold: 128", true},
+        Case{"random_adjust_sharpness", &kRandomAdjustSharpnessStage, "factor: 2", true},
         Case{"random_rotation", &kRandomRotationStage, "degrees: 30", true},
         Case{"expanding_rotation", &kRandomRotationStage,
              "degrees: 170 expand: true interpolation: BILINEAR", true},

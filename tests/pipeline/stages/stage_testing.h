@@ -19,13 +19,19 @@ extern const StageType kFilterStage;
 extern const StageType kGaussianBlurStage;
 extern const StageType kMapStage;
 extern const StageType kNormalizeStage;
+extern const StageType kRandomAdjustSharpnessStage;
 extern const StageType kRandomAffineStage;
+extern const StageType kRandomAutocontrastStage;
 extern const StageType kRandomCropStage;
+extern const StageType kRandomEqualizeStage;
 extern const StageType kRandomErasingStage;
 extern const StageType kRandomFlipStage;
 extern const StageType kRandomGrayscaleStage;
+extern const StageType kRandomInvertStage;
+extern const StageType kRandomPosterizeStage;
 extern const StageType kRandomResizedCropStage;
 extern const StageType kRandomRotationStage;
+extern const StageType kRandomSolarizeStage;
 extern const StageType kResizeStage;
 
 /// A stage from its message's fields as text ("height: 2"), after they have been validated.
