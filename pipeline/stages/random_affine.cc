@@ -46,7 +46,7 @@ class RandomAffine final : public RandomPixelStage {
 
  private:
   Tensor Change(const Tensor& pixels, RandomStream& random, BufferPool& pool) const override {
-    CheckChannels("fill", sampling_.fill.size(), pixels, feature());
+    CheckFillChannels(sampling_, pixels, feature());
     AffineParameters parameters = {.degrees = degrees_.Draw(random)};
     parameters.translate_x = DrawShift(translate_x_, pixels.shape()[1], random);
     parameters.translate_y = DrawShift(translate_y_, pixels.shape()[0], random);

@@ -27,7 +27,7 @@ class RandomRotation final : public RandomPixelStage {
 
  private:
   Tensor Change(const Tensor& pixels, RandomStream& random, BufferPool& pool) const override {
-    CheckChannels("fill", sampling_.fill.size(), pixels, feature());
+    CheckFillChannels(sampling_, pixels, feature());
     const RotationParameters parameters = {
         .degrees = degrees_.Draw(random), .expand = expand_, .center = center_};
     CheckSize(RotatedShape(pixels.shape(), parameters));

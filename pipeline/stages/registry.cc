@@ -15,6 +15,7 @@ extern const StageType kFilterStage;
 extern const StageType kGaussianBlurStage;
 extern const StageType kMapStage;
 extern const StageType kNormalizeStage;
+extern const StageType kRandAugmentStage;
 extern const StageType kRandomAdjustSharpnessStage;
 extern const StageType kRandomAffineStage;
 extern const StageType kRandomAutocontrastStage;
@@ -29,6 +30,7 @@ extern const StageType kRandomResizedCropStage;
 extern const StageType kRandomRotationStage;
 extern const StageType kRandomSolarizeStage;
 extern const StageType kResizeStage;
+extern const StageType kTrivialAugmentWideStage;
 
 std::span<const StageType* const> StageTypes() {
   static constexpr std::array kTypes{&kBatchStage,
@@ -40,6 +42,7 @@ std::span<const StageType* const> StageTypes() {
                                      &kGaussianBlurStage,
                                      &kMapStage,
                                      &kNormalizeStage,
+                                     &kRandAugmentStage,
                                      &kRandomAdjustSharpnessStage,
                                      &kRandomAffineStage,
                                      &kRandomAutocontrastStage,
@@ -53,7 +56,8 @@ std::span<const StageType* const> StageTypes() {
                                      &kRandomResizedCropStage,
                                      &kRandomRotationStage,
                                      &kRandomSolarizeStage,
-                                     &kResizeStage};
+                                     &kResizeStage,
+                                     &kTrivialAugmentWideStage};
   return kTypes;
 }
 

@@ -40,4 +40,9 @@ void CheckSampling(proto::Interpolation interpolation,
   }
 }
 
+void CheckFillChannels(const Sampling& sampling, const Tensor& pixels, std::string_view feature) {
+  if (sampling.fill.empty()) return;
+  CheckChannels("fill", sampling.fill.size(), pixels, feature);
+}
+
 }  // namespace echopipe::internal

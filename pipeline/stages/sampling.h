@@ -7,6 +7,7 @@
 
 #include <google/protobuf/repeated_field.h>
 
+#include <echopipe/pipeline/tensor.h>
 #include <echopipe/proto/pipeline.pb.h>
 
 namespace echopipe::internal {
@@ -35,6 +36,9 @@ std::optional<Place> PlaceOf(const google::protobuf::RepeatedField<double>& valu
 /// Throws kInvalidArgument unless it is NEAREST or BILINEAR, and 0, 1 or 3 values of 0..255.
 void CheckSampling(proto::Interpolation interpolation,
                    const google::protobuf::RepeatedField<double>& fill);
+
+/// Throws kShapeMismatch unless the fill is for as many channels as the picture has.
+void CheckFillChannels(const Sampling& sampling, const Tensor& pixels, std::string_view feature);
 
 /// The message's, or NEAREST if it sets none.
 template <class Spec>

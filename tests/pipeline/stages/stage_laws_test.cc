@@ -129,6 +129,8 @@ INSTANTIATE_TEST_SUITE_P(
              "degrees: 170 expand: true interpolation: BILINEAR", true},
         Case{"random_affine", &kRandomAffineStage,
              "degrees: 10 translate_x: 0.1 min_scale: 0.8 max_scale: 1.2 shear: 5", true},
+        Case{"rand_augment", &kRandAugmentStage, "", true},
+        Case{"trivial_augment_wide", &kTrivialAugmentWideStage, "interpolation: BILINEAR", true},
         Case{"random_erasing", &kRandomErasingStage, "", true},
         Case{"noise_erasing", &kRandomErasingStage, "fill: NOISE probability: 1", true},
         Case{"normalize", &kNormalizeStage, "mean: 0.5 std: 0.25"}),

@@ -19,6 +19,7 @@ extern const StageType kFilterStage;
 extern const StageType kGaussianBlurStage;
 extern const StageType kMapStage;
 extern const StageType kNormalizeStage;
+extern const StageType kRandAugmentStage;
 extern const StageType kRandomAdjustSharpnessStage;
 extern const StageType kRandomAffineStage;
 extern const StageType kRandomAutocontrastStage;
@@ -33,6 +34,7 @@ extern const StageType kRandomResizedCropStage;
 extern const StageType kRandomRotationStage;
 extern const StageType kRandomSolarizeStage;
 extern const StageType kResizeStage;
+extern const StageType kTrivialAugmentWideStage;
 
 /// A stage from its message's fields as text ("height: 2"), after they have been validated.
 std::unique_ptr<Stage> MakeStage(const StageType& type, const std::string& fields,
