@@ -6,6 +6,7 @@
 
 #include <echopipe/pipeline/stages/pixels.h>
 #include <echopipe/pipeline/stages/range.h>
+#include <echopipe/pipeline/stages/resample.h>
 #include <echopipe/pipeline/stages/stage.h>
 #include <echopipe/proto/pipeline.pb.h>
 
@@ -82,8 +83,9 @@ class RandomResizedCrop final : public CropStage {
   }
 
   void ResizeBox(Example& example, const PixelBox& box, const StageContext& context) const {
+    const auto resize = spec_.antialias() ? &ResizeAntialiased : &Resize;
     example.Set(feature_,
-                Resize(example.Get(feature_), box, static_cast<int>(spec_.height()),
+                resize(example.Get(feature_), box, static_cast<int>(spec_.height()),
                        static_cast<int>(spec_.width()), spec_.interpolation(), context.pool));
   }
 
@@ -99,6 +101,7 @@ void Validate(const proto::Stage& message) {
   CheckSpecSide("height", spec.height());
   CheckSpecSide("width", spec.width());
   CheckInterpolation(spec.interpolation());
+  CheckAntialias(spec.antialias(), spec.interpolation());
   CheckRange("min_scale", "max_scale", ScaleOf(spec), {.min = 1e-6, .max = 1}, "1e-6..1");
   CheckRange("min_ratio", "max_ratio", RatioOf(spec), {.min = 1e-3, .max = 1e3}, "1e-3..1e3");
 }

@@ -109,6 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"resize", &kResizeStage, "height: 20 width: 30"},
         Case{"shorter_side", &kResizeStage, "shorter_side: 16 interpolation: AREA"},
         Case{"large_resize", &kResizeStage, "height: 320 width: 330 interpolation: BICUBIC"},
+        Case{"antialiased_resize", &kResizeStage, "height: 20 width: 30 antialias: true"},
         Case{"center_crop", &kCenterCropStage, "height: 32 width: 90"},
         Case{"random_crop", &kRandomCropStage, "height: 32 width: 32", true},
         Case{"padded_random_crop", &kRandomCropStage, "height: 61 width: 83 padding: 4", true},
@@ -173,6 +174,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"random_crop", &kRandomCropStage, "height: 13 width: 17", true},
         Case{"random_resized_crop", &kRandomResizedCropStage, "height: 24 width: 25", true},
         Case{"area", &kRandomResizedCropStage, "height: 9 width: 8 interpolation: AREA", true},
+        Case{"antialiased", &kRandomResizedCropStage,
+             "height: 19 width: 16 interpolation: BICUBIC antialias: true", true},
         Case{"large", &kRandomResizedCropStage, "height: 2000 width: 50", true}),
     [](const auto& test) { return std::string(test.param.name); });
 
