@@ -134,7 +134,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"trivial_augment_wide", &kTrivialAugmentWideStage, "interpolation: BILINEAR", true},
         Case{"random_erasing", &kRandomErasingStage, "", true},
         Case{"noise_erasing", &kRandomErasingStage, "fill: NOISE probability: 1", true},
-        Case{"normalize", &kNormalizeStage, "mean: 0.5 std: 0.25"}),
+        Case{"normalize", &kNormalizeStage, "mean: 0.5 std: 0.25"},
+        Case{"normalize_to_float16", &kNormalizeStage, "mean: 0.5 std: 0.25 type: FLOAT16"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 class CropStageLaws : public StageLaws {};
