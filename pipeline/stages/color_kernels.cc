@@ -34,6 +34,19 @@ inline void StoreFloats(FloatVec values, uint8_t* out) {
   hn::StoreU(hn::DemoteTo(QuarterBytes(), hn::ConvertTo(Ints(), values)), QuarterBytes(), out);
 }
 
+void ScaleAndShift(const uint8_t* in, size_t count, float factor, float shift, uint8_t* out) {
+  const Floats floats;
+  size_t i = 0;
+  for (; i + hn::Lanes(floats) <= count; i += hn::Lanes(floats)) {
+    const FloatVec scaled = hn::Mul(LoadFloats(in + i), hn::Set(floats, factor));
+    StoreFloats(hn::Add(scaled, hn::Set(floats, shift)), out + i);
+  }
+  for (; i < count; ++i) {
+    const float value = static_cast<float>(in[i]) * factor + shift;
+    out[i] = static_cast<uint8_t>(std::clamp(value, 0.0F, 255.0F));
+  }
+}
+
 // As many pixels as a vector has bytes, each channel for itself.
 struct Planes {
   HWY_ALIGN uint8_t r[HWY_MAX_BYTES];
@@ -272,11 +285,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace echopipe::internal {
 
+HWY_EXPORT(ScaleAndShift);
 HWY_EXPORT(MakeGray);
 HWY_EXPORT(SumOfGrays);
 HWY_EXPORT(BlendWithGray);
 HWY_EXPORT(TurnHue);
 HWY_EXPORT(SharpenRow);
+
+void ScaleAndShift(const uint8_t* in, size_t count, float factor, float shift, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(ScaleAndShift)(in, count, factor, shift, out);
+}
 
 void MakeGray(const uint8_t* in, size_t pixels, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(MakeGray)(in, pixels, out);

@@ -10,6 +10,9 @@
 /// of operations; a product and a sum are never fused.
 namespace echopipe::internal {
 
+/// out = in * factor + shift, cut to 0..255 and rounded down, for `count` values.
+void ScaleAndShift(const uint8_t* in, size_t count, float factor, float shift, uint8_t* out);
+
 /// The gray of a pixel is 0.2989 red + 0.587 green + 0.114 blue, rounded down.
 ///
 /// Writes each pixel's gray in the place of its three values.

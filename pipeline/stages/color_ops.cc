@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include <echopipe/pipeline/stages/color_kernels.h>
@@ -62,6 +63,13 @@ Tensor RunOnColors(const Tensor& pixels, BufferPool& pool, const Kernel& kernel)
   return std::move(builder).Finish();
 }
 
+Tensor Scale(const Tensor& pixels, double factor, float shift, BufferPool& pool) {
+  TensorBuilder builder(DType::kUint8, pixels.shape(), pool);
+  const std::span<const uint8_t> values = pixels.bytes();
+  ScaleAndShift(values.data(), values.size(), static_cast<float>(factor), shift, builder.data());
+  return std::move(builder).Finish();
+}
+
 float MeanGray(const Tensor& pixels) {
   const std::span<const uint8_t> values = pixels.bytes();
   const size_t count = values.size() / ChannelsOf(pixels);
@@ -105,18 +113,11 @@ Table EqualizingTable(const std::array<uint64_t, 256>& histogram) {
 }  // namespace
 
 Tensor AdjustBrightness(const Tensor& pixels, double factor, BufferPool& pool) {
-  const auto scaled = [f = static_cast<float>(factor)](int value) {
-    return ToByte(static_cast<float>(value) * f);
-  };
-  return MapValues(pixels, TableOf(scaled), pool);
+  return Scale(pixels, factor, 0, pool);
 }
 
 Tensor AdjustContrast(const Tensor& pixels, double factor, BufferPool& pool) {
-  const float shift = MeanGray(pixels) * static_cast<float>(1 - factor);
-  const auto blended = [shift, f = static_cast<float>(factor)](int value) {
-    return ToByte(static_cast<float>(value) * f + shift);
-  };
-  return MapValues(pixels, TableOf(blended), pool);
+  return Scale(pixels, factor, MeanGray(pixels) * static_cast<float>(1 - factor), pool);
 }
 
 Tensor AdjustSaturation(const Tensor& pixels, double factor, BufferPool& pool) {

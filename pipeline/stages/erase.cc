@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -26,9 +27,10 @@ Tensor CopyAndWrite(const Tensor& pixels, const PixelBox& box, BufferPool& pool,
 
 Tensor Erase(const Tensor& pixels, const PixelBox& box, const std::vector<uint8_t>& value,
              BufferPool& pool) {
-  return CopyAndWrite(pixels, box, pool, [&](std::span<uint8_t> row) {
-    for (size_t i = 0; i < row.size(); ++i) row[i] = value[i % value.size()];
-  });
+  std::vector<uint8_t> one_row(static_cast<size_t>(box.width * pixels.shape()[2]));
+  for (size_t i = 0; i < one_row.size(); ++i) one_row[i] = value[i % value.size()];
+  return CopyAndWrite(pixels, box, pool,
+                      [&](std::span<uint8_t> row) { std::ranges::copy(one_row, row.begin()); });
 }
 
 Tensor EraseWithNoise(const Tensor& pixels, const PixelBox& box, RandomStream& random,

@@ -56,6 +56,7 @@ std::vector<uint8_t> ManyOutputs() {
   for (int width = 1; width <= 150; ++width) {
     for (const int channels : {1, 3}) {
       const Tensor pixels = Noise(4, width, channels);
+      append(AdjustBrightness(pixels, 1.3, pool));
       append(AdjustContrast(pixels, 0.3, pool));
       append(AdjustSaturation(pixels, 1.7, pool));
       append(AdjustHue(pixels, 0.1 - width * 0.003, pool));
