@@ -13,20 +13,18 @@ namespace {
 
 using Parameters = std::vector<double>;
 
-// A center of -1, -1 is that of the picture; then 0 or 1 for the interpolation, then the fill.
+// A center of -1, -1 is that of the picture; behind it comes the fill.
 std::optional<Place> CenterAt(const Parameters& parameters, size_t i) {
   if (parameters.at(i) == -1) return {};
   return Place{.x = parameters.at(i), .y = parameters.at(i + 1)};
 }
 
-Sampling SamplingAt(const Parameters& parameters, size_t i) {
-  return {.interpolation = parameters.at(i) == 0 ? proto::NEAREST : proto::BILINEAR,
-          .fill = {parameters.begin() + static_cast<std::ptrdiff_t>(i) + 1, parameters.end()}};
+std::vector<double> FillFrom(const Parameters& parameters, size_t i) {
+  return {parameters.begin() + static_cast<std::ptrdiff_t>(i), parameters.end()};
 }
 
-// torch computes places and weights in float32: a value close to a half may be rounded otherwise.
-TEST(AffineTest, IsWithinOneOfTorchvisions) {
-  ExpectLikeTorchvision("affine", 1, [](const Tensor& pixels, const Parameters& p) {
+auto AffineBy(proto::Interpolation interpolation) {
+  return [interpolation](const Tensor& pixels, const Parameters& p) {
     BufferPool pool;
     const AffineParameters parameters = {.degrees = p.at(0),
                                          .translate_x = p.at(1),
@@ -35,19 +33,30 @@ TEST(AffineTest, IsWithinOneOfTorchvisions) {
                                          .shear_x_degrees = p.at(4),
                                          .shear_y_degrees = p.at(5),
                                          .center = CenterAt(p, 6)};
-    return Affine(pixels, parameters, SamplingAt(p, 8), pool);
-  });
+    return Affine(pixels, parameters, {interpolation, FillFrom(p, 8)}, pool);
+  };
 }
 
-TEST(RotateTest, IsWithinOneOfTorchvisions) {
-  ExpectLikeTorchvision("rotate", 1, [](const Tensor& pixels, const Parameters& p) {
+// torch computes places and weights in float32: a value close to a half may be rounded otherwise.
+TEST(AffineTest, IsTorchvisionsAndInBilinearWithinOne) {
+  ExpectLikeTorchvision("affine nearest", 0, AffineBy(proto::NEAREST));
+  ExpectLikeTorchvision("affine bilinear", 1, AffineBy(proto::BILINEAR));
+}
+
+auto RotateBy(proto::Interpolation interpolation) {
+  return [interpolation](const Tensor& pixels, const Parameters& p) {
     BufferPool pool;
     const RotationParameters parameters = {
         .degrees = p.at(0), .expand = p.at(1) != 0, .center = CenterAt(p, 2)};
-    const Tensor result = Rotate(pixels, parameters, SamplingAt(p, 4), pool);
+    const Tensor result = Rotate(pixels, parameters, {interpolation, FillFrom(p, 4)}, pool);
     EXPECT_EQ(result.shape(), RotatedShape(pixels.shape(), parameters));
     return result;
-  });
+  };
+}
+
+TEST(RotateTest, IsTorchvisionsAndInBilinearWithinOne) {
+  ExpectLikeTorchvision("rotate nearest", 0, RotateBy(proto::NEAREST));
+  ExpectLikeTorchvision("rotate bilinear", 1, RotateBy(proto::BILINEAR));
 }
 
 TEST(RotateTest, FourQuartersAreTheWhole) {

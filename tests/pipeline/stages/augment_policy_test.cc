@@ -52,16 +52,20 @@ TEST(AugmentPolicyTest, TheMagnitudesAreTorchvisionsToTheLastBit) {
   EXPECT_EQ(operations["trivial_augment_wide"], 2 * kPolicyOperations);
 }
 
-// See the tests of each for the tolerance.
-TEST(AugmentPolicyTest, EachOperationIsTorchvisionsWithinOne) {
+auto ApplyBy(const std::string& name, proto::Interpolation interpolation) {
+  return [=](const Tensor& pixels, const std::vector<double>& magnitude) {
+    BufferPool pool;
+    const Sampling sampling = {.interpolation = interpolation};
+    return ApplyOperation(pixels, OperationOf(name), magnitude.at(0), sampling, pool);
+  };
+}
+
+TEST(AugmentPolicyTest, EachOperationIsTorchvisionsAndInBilinearWithinOne) {
   for (const std::string& name : kNames) {
-    ExpectLikeTorchvision(
-        "policy " + name, 1, [&](const Tensor& pixels, const std::vector<double>& p) {
-          BufferPool pool;
-          const Sampling sampling = {.interpolation =
-                                         p.at(1) == 0 ? proto::NEAREST : proto::BILINEAR};
-          return ApplyOperation(pixels, OperationOf(name), p.at(0), sampling, pool);
-        });
+    ExpectLikeTorchvision(name + " nearest", 0, ApplyBy(name, proto::NEAREST));
+  }
+  for (const char* name : {"ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate"}) {
+    ExpectLikeTorchvision(name + std::string(" bilinear"), 1, ApplyBy(name, proto::BILINEAR));
   }
 }
 
