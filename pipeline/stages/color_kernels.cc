@@ -231,8 +231,8 @@ inline uint8_t Sharpen(const ThreeRows& rows, size_t i, float rest) {
     sum += row[i - c] + row[i] + row[i + c];
   }
   const float x = rows.row[i];
-  const float soft = static_cast<float>((sum + 6) / 13);
-  return static_cast<uint8_t>(std::clamp(x + rest * (soft - x), 0.0F, 255.0F));
+  const int soft = (sum + 6) / 13;
+  return static_cast<uint8_t>(std::clamp(x + rest * (static_cast<float>(soft) - x), 0.0F, 255.0F));
 }
 
 using Shorts = hn::ScalableTag<uint16_t>;

@@ -24,10 +24,10 @@ double Triangle(double distance) { return std::max(0.0, 1 - std::abs(distance));
 
 // Keys' cubic with a = -0.5.
 double Cubic(double distance) {
-  constexpr double a = -0.5;
+  constexpr double kA = -0.5;
   const double x = std::abs(distance);
-  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return (((x - 5) * x + 8) * x - 4) * a;
+  if (x < 1) return ((kA + 2) * x - (kA + 3)) * x * x + 1;
+  if (x < 2) return (((x - 5) * x + 8) * x - 4) * kA;
   return 0;
 }
 
@@ -50,8 +50,8 @@ AxisWeights WeightsOf(int from, int to, const Filter& filter) {
   std::vector<double> weights;
   for (int i = 0; i < to; ++i) {
     const double center = (i + 0.5) * scale;
-    const int first = std::max(0, static_cast<int>(center - radius + 0.5));
-    const int end = std::min(from, static_cast<int>(center + radius + 0.5));
+    const int first = std::max(0, static_cast<int>(std::floor(center - radius + 0.5)));
+    const int end = std::min(from, static_cast<int>(std::floor(center + radius + 0.5)));
     weights.clear();
     double sum = 0;
     for (int k = first; k < end; ++k) {

@@ -24,8 +24,9 @@ Place MiddleOfWhite(const Tensor& pixels) {
   const int64_t width = pixels.shape()[1];
   for (int64_t i = 0; i < pixels.shape()[0] * width; ++i) {
     if (pixels.bytes()[static_cast<size_t>(i)] == 0) continue;
+    const int64_t row = i / width;
     sum.x += static_cast<double>(i % width) - static_cast<double>(width - 1) / 2;
-    sum.y += static_cast<double>(i / width) - static_cast<double>(pixels.shape()[0] - 1) / 2;
+    sum.y += static_cast<double>(row) - static_cast<double>(pixels.shape()[0] - 1) / 2;
     ++count;
   }
   return count == 0 ? Place{} : Place{.x = sum.x / count, .y = sum.y / count};
