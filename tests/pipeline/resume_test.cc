@@ -93,9 +93,15 @@ Case MakeCase(RandomStream& random) {
   }
   made.text += "stage { map { function: 'pixels' } } ";
   for (uint32_t stages = random.Below(6); stages > 0; --stages) {
-    switch (random.Below(4)) {
+    switch (random.Below(6)) {
       case 0:
         made.text += "stage { random_flip {} } ";
+        break;
+      case 4:
+        made.text += "stage { rand_augment {} } ";
+        break;
+      case 5:
+        made.text += "stage { color_jitter { brightness: 0.4 hue: 0.2 } } ";
         break;
       case 1:
         made.text += "stage { random_crop { height: 6 width: 6 padding: 2 } } ";
