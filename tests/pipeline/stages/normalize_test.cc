@@ -99,6 +99,20 @@ TEST(NormalizeTest, AFloat16IsTheFloat32RoundedToTheNearest) {
   }
 }
 
+TEST(NormalizeTest, AFloat16HalfwayBetweenTwoBecomesTheEvenOne) {
+  // 17 v: from 2048 on a float16 is even, and every odd number is halfway.
+  const std::string fields = "mean: 0 type: FLOAT16 std: 0.00023068050749711649";
+  const auto stage = MakeStage(kNormalizeStage, fields);
+  const Tensor together =
+      Apply(*stage, Picture(16, 16, 1, [](int y, int x, int) { return 16 * y + x; }));
+  for (int v = 0; v < 256; ++v) {
+    const Tensor alone = Apply(*stage, Picture(1, 1, 1, [v](int, int, int) { return v; }));
+    const auto exact = static_cast<float>(17 * v);
+    ASSERT_EQ(ValueOf(alone.as<uint16_t>()[0]), RoundedToFloat16(exact));
+    ASSERT_EQ(ValueOf(together.as<uint16_t>()[static_cast<size_t>(v)]), RoundedToFloat16(exact));
+  }
+}
+
 TEST(NormalizeTest, Float16sLieWhereTheFloat32sWould) {
   for (const std::string layout : {"CHW", "HWC"}) {
     for (const auto& [height, width] : {std::pair{1, 1}, std::pair{3, 67}, std::pair{224, 224}}) {

@@ -78,12 +78,15 @@ TEST(RandomAffineTest, TurnsClockwise) {
 TEST(RandomAffineTest, ShiftsByAUniformNumberOfWholePixels) {
   const Tensor dot =
       Picture(41, 81, 1, [](int y, int x, int) { return y == 20 && x == 40 ? 9 : 0; });
-  const auto stage = MakeStage(kRandomAffineStage, "translate_x: 0.25 translate_y: 0.125");
+  const auto stage =
+      MakeStage(kRandomAffineStage, "translate_x: 0.25 translate_y: 0.125 interpolation: BILINEAR");
   ExpectUniform(CountsOf(*stage, dot, -20.25, 20.25,
                          [](const Tensor& moved) { return MiddleOfWhite(moved).x; }));
   // Eleven whole numbers in eight parts.
   for (uint64_t i = 0; i < 1000; ++i) {
-    ASSERT_LE(std::abs(MiddleOfWhite(Apply(*stage, dot, i)).y), 5);
+    const Tensor moved = Apply(*stage, dot, i);
+    ASSERT_LE(std::abs(MiddleOfWhite(moved).y), 5);
+    ASSERT_EQ(std::ranges::count(moved.bytes(), 9), 1) << "blurred by a broken shift";
   }
 }
 

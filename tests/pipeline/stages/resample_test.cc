@@ -97,6 +97,21 @@ TEST(ResampleTest, ABoxIsResizedAsIfItHadBeenCutOutBefore) {
   }
 }
 
+TEST(ResampleTest, ARandomResizedCropIsAntialiasedIfAskedTo) {
+  BufferPool pool;
+  const Tensor pixels = Noise(40, 40, 3);
+  // The box is the whole picture.
+  const std::string fields =
+      "height: 9 width: 11 min_scale: 1 max_scale: 1 min_ratio: 1 max_ratio: 1";
+  const auto cropped = [&](const std::string& more) {
+    return Bytes(Apply(*MakeStage(kRandomResizedCropStage, fields + more), pixels));
+  };
+  const PixelBox whole = WholeOf(pixels);
+  EXPECT_EQ(cropped(" antialias: true"),
+            Bytes(ResizeAntialiased(pixels, whole, 9, 11, proto::BILINEAR, pool)));
+  EXPECT_EQ(cropped(""), Bytes(Resize(pixels, whole, 9, 11, proto::BILINEAR, pool)));
+}
+
 TEST(ResampleTest, WhatIsFlatStaysFlat) {
   const Tensor white = Picture(37, 41, 3, [](int, int, int) { return 255; });
   for (const char* fields : {"antialias: true", "antialias: true interpolation: BICUBIC"}) {
