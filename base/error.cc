@@ -10,6 +10,8 @@ std::string_view ToString(ErrorCode code) {
       return "not_found";
     case ErrorCode::kIo:
       return "io";
+    case ErrorCode::kUnavailable:
+      return "unavailable";
     case ErrorCode::kEmpty:
       return "empty";
     case ErrorCode::kTruncated:

@@ -15,6 +15,7 @@ enum class ErrorCode {
   kInvalidArgument,    ///< a spec, an option or a call that cannot be meant
   kNotFound,           ///< a file, folder, class or function that is not there
   kIo,                 ///< storage refused or failed
+  kUnavailable,        ///< a server does not answer, tried for long enough
   kEmpty,              ///< no bytes where an example should be
   kTruncated,          ///< bytes end too early
   kCorrupt,            ///< bytes contradict their format

@@ -49,7 +49,8 @@ struct StorageStats {
 ///
 /// Order    Reads may complete in any order.
 /// Errors   Messages name the path. A missing object is kNotFound, want of memory is
-///          kResourceExhausted (and may name nothing), everything else kIo.
+///          kResourceExhausted (and may name nothing), a server that is gone kUnavailable,
+///          everything else kIo.
 /// End      The destructor cancels what is under way and returns when every callback has returned.
 /// Threads  Every method may be called from any thread. List and Size block; Read does not.
 class ECHOPIPE_EXPORT Storage {

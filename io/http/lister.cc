@@ -7,6 +7,7 @@ namespace {
 
 constexpr uint64_t kMostManifestBytes = uint64_t{4} << 30;
 constexpr uint64_t kMostPageBytes = uint64_t{16} << 20;
+constexpr int kMostLevels = 8;
 
 Error NotFound(const std::string& folder) {
   return Error({.code = ErrorCode::kNotFound, .what = "there is no such folder", .where = folder});
@@ -19,6 +20,13 @@ Error NotAFolder(const std::string& folder) {
 std::string WithoutSlash(std::string folder) {
   if (folder.ends_with('/')) folder.pop_back();
   return folder;
+}
+
+// The folder above; "" above the server's uppermost.
+std::string Above(const std::string& folder) {
+  const size_t top = folder.find('/', folder.find("//") + 2);
+  if (folder.size() - 1 <= top) return {};
+  return folder.substr(0, folder.rfind('/', folder.size() - 2) + 1);
 }
 
 }  // namespace
@@ -66,14 +74,34 @@ HttpLister::Entries HttpLister::FromPage(const std::string& folder) {
     pages_.insert(folder);
     return ParseIndexPage(page.value().content_type, page.value().body, page.value().path, folder);
   }
-  if (page.error().code() != ErrorCode::kNotFound) {
-    if (page.error().code() != ErrorCode::kIo) return page.error();
+  const ErrorCode code = page.error().code();
+  if (code != ErrorCode::kNotFound && code != ErrorCode::kIo) return page.error();
+  if (std::optional<Entries> above = FromManifestAbove(folder)) return *std::move(above);
+  if (code == ErrorCode::kIo) {
     Error::Details details = page.error().details();
     details.wanted =
-        "a page that lists the folder, or a " + std::string(Manifest::kName) + " in it";
+        "a page that lists the folder, or a " + std::string(Manifest::kName) + " in it or above";
     return Error(std::move(details));
   }
   return access_.is_object(WithoutSlash(folder)) ? NotAFolder(folder) : NotFound(folder);
+}
+
+// One that does not know the folder is about something else.
+std::optional<HttpLister::Entries> HttpLister::FromManifestAbove(const std::string& folder) {
+  std::string above = Above(folder);
+  for (int level = 0; level < kMostLevels && !above.empty(); ++level, above = Above(above)) {
+    const std::string uri = above + std::string(Manifest::kName);
+    Result<HttpDocument> document = access_.get(uri, kMostManifestBytes);
+    if (!document.ok() && document.error().code() == ErrorCode::kNotFound) continue;
+    if (!document.ok()) break;
+    auto manifest = std::make_shared<const Manifest>(std::move(document.value().body), uri);
+    if (auto entries = manifest->Entries(folder.substr(above.size()))) {
+      MutexLock lock(mutex_);
+      manifests_.emplace(above, std::move(manifest));
+      return *std::move(entries);
+    }
+  }
+  return std::nullopt;
 }
 
 bool HttpLister::IsBelowAPage(const std::string& folder) const {

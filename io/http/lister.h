@@ -17,7 +17,8 @@ namespace echopipe::internal {
 /// Lists folders of servers: from a manifest, else from the server's own page.
 ///
 /// A folder is looked up in the manifests that are known of folders above; else its own
-/// manifest.txt is asked for, unless a folder above came from a server's page, and then the page.
+/// manifest.txt is asked for, unless a folder above came from a server's page, then the page, and
+/// then the manifest.txt of up to eight folders above, until one knows the folder.
 /// Threads  Every method may be called from any thread; it blocks.
 /// Cost     A manifest is kept as long as this.
 class HttpLister {
@@ -39,6 +40,7 @@ class HttpLister {
   std::optional<Entries> FromKnownManifest(const std::string& folder) const;
   std::optional<Entries> FromOwnManifest(const std::string& folder);
   Entries FromPage(const std::string& folder);
+  std::optional<Entries> FromManifestAbove(const std::string& folder);
   bool IsBelowAPage(const std::string& folder) const;
 
   Access access_;

@@ -29,6 +29,7 @@ class Retries {
   /// Failures since the last progress, and the time since the first of them.
   int failures() const { return failures_; }
   Clock::Duration since_first(Clock::Time now) const { return now - first_failure_; }
+  Clock::Time first_failure() const { return first_failure_; }
 
  private:
   int failures_ = 0;

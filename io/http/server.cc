@@ -131,7 +131,9 @@ class HttpServer::Exchange : public TransferReceiver {
       // What contradicts itself in its head need not end either.
       is_worth_draining_ = head.status >= 300 && head.content_length.value_or(0) <= kMostDropped;
       answer_ = JudgeHead(head);
-      if (!std::holds_alternative<TryLater>(*answer_)) server_.EndThrottling(Now());
+      const auto* later = std::get_if<TryLater>(&*answer_);
+      if (later == nullptr) server_.EndThrottling(Now());
+      if (later == nullptr || !later->throttled) server_.last_sign_of_life_ = Now();
       if (std::holds_alternative<GoodAnswer>(*answer_)) OnGoodHead(std::get<GoodAnswer>(*answer_));
     } catch (const std::bad_alloc&) {
       answer_ = UnreadForMemory(path_);
@@ -231,7 +233,16 @@ class HttpServer::Exchange : public TransferReceiver {
                        (retries_.failures() == 1 ? " attempt" : " attempts") + " in " +
                        Seconds(retries_.since_first(now));
     if (reason.retry_after) what += ", asked to wait for " + Seconds(*reason.retry_after);
-    GiveUp(Error({.code = ErrorCode::kIo, .what = what, .where = path_}));
+    GiveUp(Error({.code = IsServerGone() ? ErrorCode::kUnavailable : ErrorCode::kIo,
+                  .what = what,
+                  .where = path_}));
+  }
+
+  // Neither this attempt nor, since the first one failed, any other request has been answered.
+  bool IsServerGone() const {
+    const auto* later = answer_ ? std::get_if<TryLater>(&*answer_) : nullptr;
+    const bool is_answered = answer_ && !(later != nullptr && later->throttled);
+    return !is_answered && server_.last_sign_of_life_ < retries_.first_failure();
   }
 
   HttpServer& server_;

@@ -112,6 +112,7 @@ class HttpServer {
   RandomStream random_;
   double fill_ = 1;  // of the bytes asked for, what objects have: small ones end before
   bool has_answered_ = false;
+  Clock::Time last_sign_of_life_ = Clock::Time::min();
   std::optional<Clock::Time> throttled_since_;
   std::unordered_map<Storage::ReadId, std::unique_ptr<HttpRead>> reads_;
   std::multimap<Clock::Time, Storage::ReadId> deadlines_;

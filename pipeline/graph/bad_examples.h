@@ -39,9 +39,11 @@ struct EpochTally {
 /// The error of a bad example, with its name.
 Error NamedError(const BadExample& bad);
 
-/// True if an example's error is one of the pipeline; for want of memory the example cannot help.
+/// True if an example's error is one of the pipeline: the example cannot help want of memory, nor a
+/// server that is gone, with which all that follow would be lost one after the other.
 inline bool EndsPipeline(const Error& error, bool fail_on_bad) {
-  return fail_on_bad || error.code() == ErrorCode::kResourceExhausted;
+  return fail_on_bad || error.code() == ErrorCode::kResourceExhausted ||
+         error.code() == ErrorCode::kUnavailable;
 }
 
 /// Names and counts the bad examples, each record once however often it comes, and says when there

@@ -1,6 +1,5 @@
 // The law of resume: what a pipeline gives after a restore is what it would have given.
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -8,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,20 +15,20 @@
 #include <gmock/gmock.h>
 
 #include <echopipe/base/random.h>
-#include <echopipe/bench/batch_hash.h>
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/proto/checkpoint.pb.h>
 #include <echopipe/tests/support/fake_storage.h>
-#include <echopipe/tests/support/random_echo.h>
+#include <echopipe/tests/support/random_pipeline.h>
 #include <echopipe/tests/support/tar_builder.h>
 
 namespace echopipe {
 namespace {
 
 using testing::FakeStorage;
-using testing::kEchoFactors;
-using testing::Number;
-using testing::RandomEcho;
+using testing::HashOf;
+using testing::MakeRandomPipeline;
+using testing::RandomPipeline;
+using testing::SpecWithFunctions;
 using testing::TarBuilder;
 
 /// A pipeline, its data and its rank.
@@ -40,119 +38,11 @@ struct Case {
   Rank rank;
 };
 
-bool OneIn(RandomStream& random, uint32_t n) { return random.Below(n) == 0; }
-
-// Records of a few bytes; some of them empty, which makes them bad.
-std::string PutFolder(RandomStream& random, FakeStorage& storage, uint64_t records, bool bad) {
-  for (uint64_t i = 0; i < records; ++i) {
-    storage.Put("root/c" + std::to_string(i % 3) + "/" + std::to_string(i) + ".jpg",
-                bad && OneIn(random, 6) ? "" : "record " + std::to_string(i));
-  }
-  static constexpr std::array kShuffles = {"", " shuffle { full {} }", " shuffle { window: 7 }"};
-  return std::string("uri: 'root'") + kShuffles[random.Below(kShuffles.size())];
-}
-
-// Shards of unequal sizes; some samples lack their label, which makes them bad.
-std::string PutShards(RandomStream& random, FakeStorage& storage, uint64_t records, bool bad) {
-  uint64_t shard = 0;
-  for (uint64_t i = 0; i < records; ++shard) {
-    TarBuilder tar;
-    for (uint64_t left = 1 + random.Below(12); left > 0 && i < records; --left, ++i) {
-      const std::string key = "s" + std::to_string(i);
-      tar.AddFile(key + ".jpg", "record " + std::to_string(i));
-      if (!bad || !OneIn(random, 6)) tar.AddFile(key + ".cls", std::to_string(i));
-    }
-    storage.Put("s" + std::to_string(shard) + ".tar", tar.AddEnd().bytes());
-  }
-  static constexpr std::array kShuffles = {"", " shuffle { window: 1 }", " shuffle { window: 9 }"};
-  return "uri: 's{0.." + std::to_string(shard - 1) + "}.tar'" +
-         kShuffles[random.Below(kShuffles.size())];
-}
-
-std::string AnyEcho(RandomStream& random) {
-  const char* factor = kEchoFactors[random.Below(kEchoFactors.size())];
-  return RandomEcho(random, factor);
-}
-
 Case MakeCase(RandomStream& random) {
-  Case made{.text = {}, .storage = std::make_shared<FakeStorage>(), .rank = {}};
-  made.rank.world = OneIn(random, 3) ? 1 + random.Below(3) : 1;
-  made.rank.rank = random.Below(static_cast<uint32_t>(made.rank.world));
-  const uint64_t records = 3 * made.rank.world + random.Below(60);
-  const bool bad = OneIn(random, 3);
-  made.text = "source { " + (OneIn(random, 2) ? PutFolder(random, *made.storage, records, bad)
-                                              : PutShards(random, *made.storage, records, bad));
-  made.text += Number("epochs", random.Below(4));
-  if (OneIn(random, 5)) made.text += Number("take", records - random.Below(3));
-  made.text += " } " + Number("seed", random.Below(1000)) + " ";
-  if (bad) {
-    made.text += "bad_examples { policy: SKIP";
-    if (OneIn(random, 3)) made.text += Number("max_count", random.Below(12));
-    if (OneIn(random, 3)) made.text += " max_fraction: 0.2";
-    made.text += " } ";
-  }
-  made.text += "stage { map { function: 'pixels' } } ";
-  for (uint32_t stages = random.Below(6); stages > 0; --stages) {
-    switch (random.Below(6)) {
-      case 0:
-        made.text += "stage { random_flip {} } ";
-        break;
-      case 4:
-        made.text += "stage { rand_augment {} } ";
-        break;
-      case 5:
-        made.text += "stage { color_jitter { brightness: 0.4 hue: 0.2 } } ";
-        break;
-      case 1:
-        made.text += "stage { random_crop { height: 6 width: 6 padding: 2 } } ";
-        break;
-      case 2:
-        made.text += AnyEcho(random);
-        break;
-      case 3:
-        if (OneIn(random, 2)) made.text += "stage { filter { function: 'most' } } ";
-        if (bad) made.text += "stage { map { function: 'throws at some' } } ";
-        break;
-    }
-  }
-  if (OneIn(random, 3)) made.text += "stage { normalize {} } ";
-  made.text += "stage { batch {" + Number("size", 1 + random.Below(12)) +
-               (OneIn(random, 3) ? " remainder: DROP" : "") +
-               (OneIn(random, 3) ? " across_epochs: true" : "") + " } } ";
-  for (uint32_t echoes = random.Below(8) / 3; echoes > 0 && OneIn(random, 2); --echoes) {
-    made.text += AnyEcho(random);
-  }
-  if (OneIn(random, 4)) made.text += Number("steps_per_epoch", 1 + random.Below(5)) + " ";
-  return made;
-}
-
-// [6, 8, 3] uint8 that differ with each record.
-void MakePixels(Example& example) {
-  const Tensor& bytes = example.Get("image");
-  const std::string_view text(reinterpret_cast<const char*>(bytes.bytes().data()),
-                              bytes.bytes().size());
-  RandomStream random({.low = HashBytes(text), .high = 1});
-  BufferPool pool;
-  TensorBuilder pixels(DType::kUint8, {6, 8, 3}, pool);
-  for (size_t i = 0; i < pixels.size(); ++i) {
-    pixels.data()[i] = static_cast<uint8_t>(random.Below(256));
-  }
-  example.Set("image", std::move(pixels).Finish());
-}
-
-PipelineSpec SpecOf(const Case& the_case) {
-  return PipelineSpec::FromText(the_case.text)
-      .WithMap("pixels", MakePixels)
-      .WithMap("throws at some",
-               [](Example& example) {
-                 const Identity& identity = example.provenance().identity;
-                 uint64_t hash = HashBytes(example.provenance().key, example.provenance().age);
-                 for (const uint32_t use : identity.uses()) hash += 7 * use;
-                 if (hash % 9 == 0) throw std::runtime_error("not this one");
-               })
-      .WithFilter("most", [](const Example& example) {
-        return HashBytes(example.provenance().key) % 5 != 1;
-      });
+  const RandomPipeline made = MakeRandomPipeline(random);
+  Case the_case{.text = made.Text(), .storage = std::make_shared<FakeStorage>(), .rank = made.rank};
+  for (const auto& [path, bytes] : made.objects) the_case.storage->Put(path, bytes);
+  return the_case;
 }
 
 RuntimeOptions RandomOptions(RandomStream& random, const Case& the_case) {
@@ -160,13 +50,6 @@ RuntimeOptions RandomOptions(RandomStream& random, const Case& the_case) {
           .reads_in_flight = static_cast<int>(random.Between(1, 20)),
           .prefetch = static_cast<int>(random.Between(2, 6)),
           .storage = the_case.storage};
-}
-
-std::string HashOf(const Batch& batch) {
-  BatchHash hash;
-  hash.Add(batch);
-  return hash.Hex() + (batch.end_of_epoch() ? " ends epoch " : " of epoch ") +
-         std::to_string(batch.epoch());
 }
 
 /// The rest of a run: a hash of each step, and the checkpoint behind it.
@@ -203,7 +86,7 @@ int CheckCase(RandomStream& random) {
   const Case the_case = MakeCase(random);
   SCOPED_TRACE(the_case.text + " rank " + std::to_string(the_case.rank.rank) + " of " +
                std::to_string(the_case.rank.world));
-  const PipelineSpec spec = SpecOf(the_case);
+  const PipelineSpec spec = SpecWithFunctions(the_case.text);
   const Rest whole = DeliverUntil(
       kMostSteps, *Pipeline::Open(spec, RandomOptions(random, the_case), the_case.rank));
   if (whole.checkpoints.empty()) return 0;
@@ -290,7 +173,7 @@ TEST_P(RestoreReads, EachResidentOnceAndThenAsFarAheadAsAnyPipeline) {
                   "stage { echo { factor: 2 shuffle_buffer: 40 spacing: 8 } } "
                   "stage { batch { size: 8 } } "
                   "stage { echo { factor: 1.5 shuffle_buffer: 2 spacing: 1 } }";
-  const PipelineSpec spec = SpecOf(the_case);
+  const PipelineSpec spec = SpecWithFunctions(the_case.text);
   const RuntimeOptions options{
       .threads = 1, .reads_in_flight = 8, .prefetch = 2, .storage = the_case.storage};
   const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, options);
@@ -343,7 +226,7 @@ TEST(RestoreReadsTest, TheFirstBatchNeedNotWaitForAllResidents) {
   the_case.text = "source { " + PutEqualRecords(*the_case.storage, false) +
                   " } stage { echo { factor: 4 shuffle_buffer: 200 spacing: 8 } } "
                   "stage { map { function: 'pixels' } } stage { batch { size: 8 } }";
-  const PipelineSpec spec = SpecOf(the_case);
+  const PipelineSpec spec = SpecWithFunctions(the_case.text);
   const RuntimeOptions options{.threads = 1, .reads_in_flight = 2, .storage = the_case.storage};
   const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, options);
   for (int step = 0; step < 250; ++step) ASSERT_TRUE(pipeline->Next());
@@ -380,7 +263,7 @@ class ResumeEndsTest : public ::testing::Test {
   PipelineSpec Spec(const std::string& more = "") {
     the_case_.text = source_ + "stage { echo { factor: 2 shuffle_buffer: 20 spacing: 4 } } " +
                      "stage { map { function: 'pixels' } } stage { batch { size: 4 } } " + more;
-    return SpecOf(the_case_);
+    return SpecWithFunctions(the_case_.text);
   }
   RuntimeOptions Options() const { return {.threads = 2, .storage = the_case_.storage}; }
 

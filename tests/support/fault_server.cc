@@ -345,9 +345,10 @@ size_t FaultServer::NoteRequest(Connection& connection, const SeenRequest& reque
   return requests_.size() - 1;
 }
 
-void FaultServer::NoteStatus(size_t number, int status) {
+void FaultServer::NoteAnswer(size_t number, int status, uint64_t body_bytes) {
   MutexLock lock(mutex_);
   requests_[number].status = status;
+  requests_[number].body_bytes = body_bytes;
 }
 
 void FaultServer::NoteSent(size_t number, uint64_t bytes) {
@@ -366,7 +367,7 @@ void FaultServer::NoteAnswered(Connection& connection, size_t number) {
 bool FaultServer::OpenTunnel(Connection& connection, size_t number, const SeenRequest& request) {
   const Socket other = ConnectToLoopback(PortIn(request.target));
   if (!other) return Answer(connection, number, request, Status(502));
-  NoteStatus(number, 200);
+  NoteAnswer(number, 200, 0);
   connection.socket.Send("HTTP/1.1 200 Connection established\r\n\r\n");
   Tunnel(connection.socket, other);
   return false;
@@ -377,7 +378,7 @@ bool FaultServer::Answer(Connection& connection, size_t number, const SeenReques
   const std::optional<ServedObject> object = Find(request.path);
   const FaultAnswer answer =
       MakeAnswer(request.method, request.headers, object ? &*object : nullptr, fault);
-  NoteStatus(number, answer.status);
+  NoteAnswer(number, answer.status, answer.body.size());
   return SendHead(connection, answer.head, fault.stop) &&
          SendBody(connection, number, answer, fault) && !answer.closes;
 }

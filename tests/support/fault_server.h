@@ -29,6 +29,7 @@ struct SeenRequest {
   HttpHeaders headers;           ///< names in lower case
   size_t connection = 0;         ///< counted from 0
   int status = 0;                ///< 0 as long as there is no answer
+  uint64_t body_bytes = 0;       ///< of the whole answer
   uint64_t body_bytes_sent = 0;  ///< that the system has taken
   bool answered = false;         ///< the answer has ended, one way or another
 
@@ -119,7 +120,7 @@ class FaultServer {
 
   std::optional<SeenRequest> Receive(Connection& connection);
   size_t NoteRequest(Connection& connection, const SeenRequest& request);
-  void NoteStatus(size_t number, int status);
+  void NoteAnswer(size_t number, int status, uint64_t body_bytes);
   void NoteSent(size_t number, uint64_t bytes);
   void NoteAnswered(Connection& connection, size_t number);
   Fault FaultFor(size_t number, const SeenRequest& request);

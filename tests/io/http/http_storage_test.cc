@@ -305,7 +305,7 @@ TEST_F(HttpStorageTest, AWeakTagIsNotSentAsACondition) {
 
 // ---- Dead and busy servers
 
-TEST_F(HttpStorageTest, ADeadServerFailsWithWhatWasTried) {
+TEST_F(HttpStorageTest, AnObjectThatFailsForGoodFailsWithWhatWasTried) {
   server_.Put("/a", "x");
   HttpOptions options = Quick();
   options.retry.budget = milliseconds(200);
@@ -328,17 +328,59 @@ TEST_F(HttpStorageTest, NobodyAtThePortFailsWithinTheBudget) {
   HttpOptions options = Quick();
   options.retry.budget = milliseconds(100);
   const auto storage = Make(options);
-  EXPECT_THAT(Read(*storage, gone), FailsWith(ErrorCode::kIo, gone));
-  EXPECT_THAT(storage->Size(gone), FailsWith(ErrorCode::kIo, "given up after"));
-  EXPECT_THAT(storage->List(gone), FailsWith(ErrorCode::kIo, "given up after"));
+  EXPECT_THAT(Read(*storage, gone), FailsWith(ErrorCode::kUnavailable, gone));
+  EXPECT_THAT(storage->Size(gone), FailsWith(ErrorCode::kUnavailable, "given up after"));
+  EXPECT_THAT(storage->List(gone), FailsWith(ErrorCode::kUnavailable, "given up after"));
 }
+
+struct Trouble {
+  std::string name;
+  Fault fault;
+  ErrorCode alone;  // where nothing else is asked for
+};
+
+class HttpGoneTest : public HttpStorageTest, public ::testing::WithParamInterface<Trouble> {
+ protected:
+  HttpGoneTest() {
+    server_.Put("/a", "x");
+    server_.Put("/b", "y");
+    server_.OnPath("/a", GetParam().fault);
+    options_.retry.budget = milliseconds(100);
+    options_.stall_timeout = milliseconds(20);
+  }
+  HttpOptions options_ = Quick();
+};
+
+TEST_P(HttpGoneTest, AServerThatAnswersNothingIsUnavailable) {
+  const auto storage = Make(options_);
+  ASSERT_TRUE(Read(*storage, uri("b")).ok());
+  EXPECT_THAT(Read(*storage, uri("a")), FailsWith(GetParam().alone, "given up after"));
+}
+
+TEST_P(HttpGoneTest, OneThatAnswersOthersIsNot) {
+  const auto storage = Make(options_);
+  ReadLog log;
+  storage->Read({.path = uri("a"), .length = 1}, pool_, log.Callback(0));
+  server_.WaitForRequests(3);  // by then one has failed
+  while (log.calls() == 0) ASSERT_TRUE(Read(*storage, uri("b")).ok());
+  EXPECT_THAT(log.result(0), FailsWith(ErrorCode::kIo, "given up after"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , HttpGoneTest,
+    ::testing::Values(Trouble{"Reset", {.stop = ResetInHead()}, ErrorCode::kUnavailable},
+                      Trouble{"Silence", {.stop = StallInHead()}, ErrorCode::kUnavailable},
+                      Trouble{"Status429", Status(429), ErrorCode::kUnavailable},
+                      Trouble{"Status503", Status(503), ErrorCode::kUnavailable},
+                      Trouble{"Status500", Status(500), ErrorCode::kIo}),
+    [](const auto& test) { return test.param.name; });
 
 TEST_F(HttpStorageTest, ARetryAfterBeyondTheBudgetFailsAtOnceAndSaysSo) {
   server_.OnPath("/a", Status(503, "3600"));
   const auto storage = Make();
   EXPECT_THAT(
       Read(*storage, uri()),
-      FailsWith(ErrorCode::kIo,
+      FailsWith(ErrorCode::kUnavailable,
                 "HTTP status 503; given up after 1 attempt in 0.0 s, asked to wait for 3600.0 s"));
   EXPECT_EQ(server_.requests().size(), 1u);
 }

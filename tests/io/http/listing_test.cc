@@ -172,6 +172,28 @@ TEST(HttpListerTest, BelowAServersPageNoManifestIsAskedFor) {
   EXPECT_THAT(server.asked, ElementsAre("http://h/p/manifest.txt", "http://h/p/", "http://h/p/a/"));
 }
 
+TEST(HttpListerTest, WithoutAPageAManifestAboveAnswersIfItKnowsTheFolder) {
+  FakeServer server{.texts = {{"http://h/data/x/manifest.txt", "other/1\n"},
+                              {"http://h/data/manifest.txt", "x/p/a/1\ny/2\n"}}};
+  HttpLister lister = server.Lister();
+  EXPECT_THAT(Names(lister.List("http://h/data/x/p").value()), ElementsAre("a/"));
+  EXPECT_THAT(server.asked,
+              ElementsAre("http://h/data/x/p/manifest.txt", "http://h/data/x/p/",
+                          "http://h/data/x/manifest.txt", "http://h/data/manifest.txt"));
+  EXPECT_THAT(Names(lister.List("http://h/data/y").value()), ElementsAre("2"));
+  EXPECT_EQ(server.asked.size(), 4u);
+  EXPECT_THAT(lister.List("http://h/"), FailsWith(ErrorCode::kNotFound, "http://h/"));
+  EXPECT_EQ(server.asked.size(), 6u) << "nothing is above the server";
+}
+
+TEST(HttpListerTest, AboveEightLevelsNoManifestIsLookedFor) {
+  FakeServer server;
+  HttpLister lister = server.Lister();
+  EXPECT_THAT(lister.List("http://h/1/2/3/4/5/6/7/8/9/10"), FailsWith(ErrorCode::kNotFound, "10"));
+  EXPECT_EQ(server.asked.size(), 2u + 8u);
+  EXPECT_EQ(server.asked.back(), "http://h/1/2/manifest.txt");
+}
+
 TEST(HttpListerTest, ErrorsAreNotTakenForAMissingManifest) {
   FakeServer server;
   server.texts["http://h/p/"] = "<a href=\"a/\">";

@@ -1,0 +1,139 @@
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include <echopipe/bench/batch_hash.h>
+#include <echopipe/tests/support/random_echo.h>
+#include <echopipe/tests/support/random_pipeline.h>
+#include <echopipe/tests/support/tar_builder.h>
+
+namespace echopipe::testing {
+namespace {
+
+using Objects = std::map<std::string, std::string>;
+
+// Records of a few bytes; some of them empty, which makes them bad.
+std::string PutFolder(RandomStream& random, Objects& objects, uint64_t records, bool bad) {
+  for (uint64_t i = 0; i < records; ++i) {
+    objects["root/c" + std::to_string(i % 3) + "/" + std::to_string(i) + ".jpg"] =
+        bad && OneIn(random, 6) ? "" : "record " + std::to_string(i);
+  }
+  static constexpr std::array kShuffles = {"", " shuffle { full {} }", " shuffle { window: 7 }"};
+  return std::string("root'") + kShuffles[random.Below(kShuffles.size())];
+}
+
+// Shards of unequal sizes; some samples lack their label, which makes them bad.
+std::string PutShards(RandomStream& random, Objects& objects, uint64_t records, bool bad) {
+  uint64_t shard = 0;
+  for (uint64_t i = 0; i < records; ++shard) {
+    TarBuilder tar;
+    for (uint64_t left = 1 + random.Below(12); left > 0 && i < records; --left, ++i) {
+      const std::string key = "s" + std::to_string(i);
+      tar.AddFile(key + ".jpg", "record " + std::to_string(i));
+      if (!bad || !OneIn(random, 6)) tar.AddFile(key + ".cls", std::to_string(i));
+    }
+    objects["s" + std::to_string(shard) + ".tar"] = tar.AddEnd().bytes();
+  }
+  static constexpr std::array kShuffles = {"", " shuffle { window: 1 }", " shuffle { window: 9 }"};
+  return "s{0.." + std::to_string(shard - 1) + "}.tar'" + kShuffles[random.Below(kShuffles.size())];
+}
+
+std::string AnyEcho(RandomStream& random) {
+  const char* factor = kEchoFactors[random.Below(kEchoFactors.size())];
+  return RandomEcho(random, factor);
+}
+
+std::string AnyStage(RandomStream& random, bool bad) {
+  switch (random.Below(6)) {
+    case 0:
+      return "stage { random_flip {} } ";
+    case 4:
+      return "stage { rand_augment {} } ";
+    case 5:
+      return "stage { color_jitter { brightness: 0.4 hue: 0.2 } } ";
+    case 1:
+      return "stage { random_crop { height: 6 width: 6 padding: 2 } } ";
+    case 2:
+      return AnyEcho(random);
+    default:
+      return std::string(OneIn(random, 2) ? "stage { filter { function: 'most' } } " : "") +
+             (bad ? "stage { map { function: 'throws at some' } } " : "");
+  }
+}
+
+std::string AnyPolicy(RandomStream& random) {
+  std::string policy = "bad_examples { policy: SKIP";
+  if (OneIn(random, 3)) policy += Number("max_count", random.Below(12));
+  if (OneIn(random, 3)) policy += " max_fraction: 0.2";
+  return policy + " } ";
+}
+
+// [6, 8, 3] uint8 that differ with each record.
+void MakePixels(Example& example) {
+  const Tensor& bytes = example.Get("image");
+  const std::string_view text(reinterpret_cast<const char*>(bytes.bytes().data()),
+                              bytes.bytes().size());
+  RandomStream random({.low = HashBytes(text), .high = 1});
+  BufferPool pool;
+  TensorBuilder pixels(DType::kUint8, {6, 8, 3}, pool);
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    pixels.data()[i] = static_cast<uint8_t>(random.Below(256));
+  }
+  example.Set("image", std::move(pixels).Finish());
+}
+
+}  // namespace
+
+bool OneIn(RandomStream& random, uint32_t n) { return random.Below(n) == 0; }
+
+RandomPipeline MakeRandomPipeline(RandomStream& random) {
+  RandomPipeline made;
+  made.rank.world = OneIn(random, 3) ? 1 + random.Below(3) : 1;
+  made.rank.rank = random.Below(static_cast<uint32_t>(made.rank.world));
+  const uint64_t records = 3 * made.rank.world + random.Below(60);
+  const bool bad = OneIn(random, 3);
+  std::string& text = made.text_behind_base;
+  text = OneIn(random, 2) ? PutFolder(random, made.objects, records, bad)
+                          : PutShards(random, made.objects, records, bad);
+  text += Number("epochs", random.Below(4));
+  if (OneIn(random, 5)) text += Number("take", records - random.Below(3));
+  text += " } " + Number("seed", random.Below(1000)) + " ";
+  if (bad) text += AnyPolicy(random);
+  text += "stage { map { function: 'pixels' } } ";
+  for (uint32_t stages = random.Below(6); stages > 0; --stages) text += AnyStage(random, bad);
+  if (OneIn(random, 3)) text += "stage { normalize {} } ";
+  text += "stage { batch {" + Number("size", 1 + random.Below(12)) +
+          (OneIn(random, 3) ? " remainder: DROP" : "") +
+          (OneIn(random, 3) ? " across_epochs: true" : "") + " } } ";
+  for (uint32_t echoes = random.Below(8) / 3; echoes > 0 && OneIn(random, 2); --echoes) {
+    text += AnyEcho(random);
+  }
+  if (OneIn(random, 4)) text += Number("steps_per_epoch", 1 + random.Below(5)) + " ";
+  return made;
+}
+
+PipelineSpec SpecWithFunctions(const std::string& text) {
+  return PipelineSpec::FromText(text)
+      .WithMap("pixels", MakePixels)
+      .WithMap("throws at some",
+               [](Example& example) {
+                 const Identity& identity = example.provenance().identity;
+                 uint64_t hash = HashBytes(example.provenance().key, example.provenance().age);
+                 for (const uint32_t use : identity.uses()) hash += 7 * use;
+                 if (hash % 9 == 0) throw std::runtime_error("not this one");
+               })
+      .WithFilter("most", [](const Example& example) {
+        return HashBytes(example.provenance().key) % 5 != 1;
+      });
+}
+
+std::string HashOf(const Batch& batch) {
+  BatchHash hash;
+  hash.Add(batch);
+  return hash.Hex() + (batch.end_of_epoch() ? " ends epoch " : " of epoch ") +
+         std::to_string(batch.epoch());
+}
+
+}  // namespace echopipe::testing
