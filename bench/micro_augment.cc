@@ -16,18 +16,13 @@
 #include <echopipe/proto/pipeline.pb.h>
 
 namespace echopipe::internal {
-
-extern const StageType kNormalizeStage;
-extern const StageType kRandomFlipStage;
-extern const StageType kRandomResizedCropStage;
-extern const StageType kResizeStage;
-
 namespace {
 
-std::unique_ptr<Stage> MakeStage(const StageType& type, const std::string& fields) {
+// "random_flip { probability: 1 }"
+std::unique_ptr<Stage> MakeStage(const std::string& text) {
   proto::Stage message;
-  const std::string text = std::string(type.name) + " { " + fields + " }";
   if (!google::protobuf::TextFormat::ParseFromString(text, &message)) std::abort();
+  const StageType& type = *FindStageType(message);
   type.validate(message);
   return type.make(message, {});
 }
@@ -41,10 +36,9 @@ Tensor Photo(int height, int width, BufferPool& pool) {
   return std::move(builder).Finish();
 }
 
-void Run(benchmark::State& state, const StageType& type, const std::string& fields, int height,
-         int width) {
+void Run(benchmark::State& state, const std::string& text, int height, int width) {
   BufferPool pool;
-  const auto stage = MakeStage(type, fields);
+  const auto stage = MakeStage(text);
   const Tensor photo = Photo(height, width, pool);
   uint64_t ordinal = 0;
   for (auto _ : state) {
@@ -55,35 +49,59 @@ void Run(benchmark::State& state, const StageType& type, const std::string& fiel
   }
 }
 
-void BM_Resize(benchmark::State& state, const std::string& interpolation) {
-  Run(state, kResizeStage, "height: 224 width: 224 interpolation: " + interpolation, 375, 500);
+void BM_Resize(benchmark::State& state, const std::string& fields) {
+  Run(state, "resize { height: 224 width: 224 " + fields + " }", 375, 500);
 }
-BENCHMARK_CAPTURE(BM_Resize, bilinear, "BILINEAR");
-BENCHMARK_CAPTURE(BM_Resize, nearest, "NEAREST");
-BENCHMARK_CAPTURE(BM_Resize, area, "AREA");
-BENCHMARK_CAPTURE(BM_Resize, bicubic, "BICUBIC");
+BENCHMARK_CAPTURE(BM_Resize, bilinear, "interpolation: BILINEAR");
+BENCHMARK_CAPTURE(BM_Resize, nearest, "interpolation: NEAREST");
+BENCHMARK_CAPTURE(BM_Resize, area, "interpolation: AREA");
+BENCHMARK_CAPTURE(BM_Resize, bicubic, "interpolation: BICUBIC");
+BENCHMARK_CAPTURE(BM_Resize, bilinear_antialias, "interpolation: BILINEAR antialias: true");
+BENCHMARK_CAPTURE(BM_Resize, bicubic_antialias, "interpolation: BICUBIC antialias: true");
 
 void BM_ResizeTo384(benchmark::State& state) {
-  Run(state, kResizeStage, "height: 384 width: 384", 375, 500);
+  Run(state, "resize { height: 384 width: 384 }", 375, 500);
 }
 BENCHMARK(BM_ResizeTo384);
 
 void BM_RandomResizedCrop(benchmark::State& state) {
-  Run(state, kRandomResizedCropStage, "height: 224 width: 224", 375, 500);
+  Run(state, "random_resized_crop { height: 224 width: 224 }", 375, 500);
 }
 BENCHMARK(BM_RandomResizedCrop);
 
 void BM_RandomFlip(benchmark::State& state) {
-  Run(state, kRandomFlipStage, "probability: 1", 224, 224);
+  Run(state, "random_flip { probability: 1 }", 224, 224);
 }
 BENCHMARK(BM_RandomFlip);
 
+// 224 x 224, always applied.
+void BM_Augment(benchmark::State& state, const std::string& text) { Run(state, text, 224, 224); }
+BENCHMARK_CAPTURE(BM_Augment, brightness, "color_jitter { brightness: 0.4 }");
+BENCHMARK_CAPTURE(BM_Augment, contrast, "color_jitter { contrast: 0.4 }");
+BENCHMARK_CAPTURE(BM_Augment, saturation, "color_jitter { saturation: 0.4 }");
+BENCHMARK_CAPTURE(BM_Augment, hue, "color_jitter { hue: 0.1 }");
+BENCHMARK_CAPTURE(BM_Augment, color_jitter,
+                  "color_jitter { brightness: 0.4 contrast: 0.4 saturation: 0.4 hue: 0.1 }");
+BENCHMARK_CAPTURE(BM_Augment, random_grayscale, "random_grayscale { probability: 1 }");
+BENCHMARK_CAPTURE(BM_Augment, gaussian_blur, "gaussian_blur { kernel_size: 23 }");
+BENCHMARK_CAPTURE(BM_Augment, random_erasing, "random_erasing { probability: 1 }");
+BENCHMARK_CAPTURE(BM_Augment, random_rotation_nearest, "random_rotation { degrees: 30 }");
+BENCHMARK_CAPTURE(BM_Augment, random_rotation_bilinear,
+                  "random_rotation { degrees: 30 interpolation: BILINEAR }");
+BENCHMARK_CAPTURE(BM_Augment, random_autocontrast, "random_autocontrast { probability: 1 }");
+BENCHMARK_CAPTURE(BM_Augment, random_equalize, "random_equalize { probability: 1 }");
+BENCHMARK_CAPTURE(BM_Augment, random_posterize, "random_posterize { bits: 4 probability: 1 }");
+BENCHMARK_CAPTURE(BM_Augment, random_adjust_sharpness,
+                  "random_adjust_sharpness { factor: 2 probability: 1 }");
+BENCHMARK_CAPTURE(BM_Augment, rand_augment, "rand_augment {}");
+BENCHMARK_CAPTURE(BM_Augment, trivial_augment_wide, "trivial_augment_wide {}");
+
 // Into the places of a batch that fits in no cache.
-void BM_NormalizeIntoBatch(benchmark::State& state, const std::string& layout) {
+void BM_NormalizeIntoBatch(benchmark::State& state, const std::string& fields) {
   constexpr size_t kExamples = 512;
   constexpr size_t kPlaceBytes = size_t{3} * 224 * 224 * sizeof(float);
   BufferPool pool;
-  const auto stage = MakeStage(kNormalizeStage, "layout: " + layout);
+  const auto stage = MakeStage("normalize { " + fields + " }");
   const auto& writing = dynamic_cast<const WritingStage&>(*stage);
   const Tensor photo = Photo(224, 224, pool);
   const std::shared_ptr<Buffer> batch = pool.Allocate(kExamples * kPlaceBytes);
@@ -94,12 +112,12 @@ void BM_NormalizeIntoBatch(benchmark::State& state, const std::string& layout) {
     place = (place + 1) % kExamples;
   }
 }
-BENCHMARK_CAPTURE(BM_NormalizeIntoBatch, chw, "CHW");
-BENCHMARK_CAPTURE(BM_NormalizeIntoBatch, hwc, "HWC");
+BENCHMARK_CAPTURE(BM_NormalizeIntoBatch, chw, "layout: CHW");
+BENCHMARK_CAPTURE(BM_NormalizeIntoBatch, hwc, "layout: HWC");
+BENCHMARK_CAPTURE(BM_NormalizeIntoBatch, chw_float16, "layout: CHW type: FLOAT16");
+BENCHMARK_CAPTURE(BM_NormalizeIntoBatch, hwc_float16, "layout: HWC type: FLOAT16");
 
-void BM_NormalizeIntoItsOwnTensor(benchmark::State& state) {
-  Run(state, kNormalizeStage, "", 224, 224);
-}
+void BM_NormalizeIntoItsOwnTensor(benchmark::State& state) { Run(state, "normalize {}", 224, 224); }
 BENCHMARK(BM_NormalizeIntoItsOwnTensor);
 
 }  // namespace

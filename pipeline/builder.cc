@@ -75,6 +75,97 @@ PipelineBuilder& PipelineBuilder::RandomFlip() {
   return *this;
 }
 
+PipelineBuilder& PipelineBuilder::ColorJitter(const ColorJitterSettings& settings) {
+  proto::ColorJitter& jitter = *impl_->spec.add_stage()->mutable_color_jitter();
+  if (settings.brightness != 0) jitter.add_brightness(settings.brightness);
+  if (settings.contrast != 0) jitter.add_contrast(settings.contrast);
+  if (settings.saturation != 0) jitter.add_saturation(settings.saturation);
+  if (settings.hue != 0) jitter.add_hue(settings.hue);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandomGrayscale(double probability) {
+  impl_->spec.add_stage()->mutable_random_grayscale()->set_probability(probability);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::GaussianBlur(uint32_t kernel_size, double probability) {
+  proto::GaussianBlur& blur = *impl_->spec.add_stage()->mutable_gaussian_blur();
+  blur.add_kernel_size(kernel_size);
+  blur.set_probability(probability);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandomErasing(double probability) {
+  impl_->spec.add_stage()->mutable_random_erasing()->set_probability(probability);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandomRotation(double degrees) {
+  impl_->spec.add_stage()->mutable_random_rotation()->add_degrees(degrees);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandomAffine(const AffineSettings& settings) {
+  proto::RandomAffine& affine = *impl_->spec.add_stage()->mutable_random_affine();
+  if (settings.degrees != 0) affine.add_degrees(settings.degrees);
+  affine.set_translate_x(settings.translate_x);
+  affine.set_translate_y(settings.translate_y);
+  affine.set_min_scale(settings.min_scale);
+  affine.set_max_scale(settings.max_scale);
+  if (settings.shear_degrees != 0) affine.add_shear(settings.shear_degrees);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandomAutocontrast(double probability) {
+  impl_->spec.add_stage()->mutable_random_autocontrast()->set_probability(probability);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandomEqualize(double probability) {
+  impl_->spec.add_stage()->mutable_random_equalize()->set_probability(probability);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandomPosterize(uint32_t bits, double probability) {
+  proto::RandomPosterize& posterize = *impl_->spec.add_stage()->mutable_random_posterize();
+  posterize.set_bits(bits);
+  posterize.set_probability(probability);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandomSolarize(double threshold, double probability) {
+  proto::RandomSolarize& solarize = *impl_->spec.add_stage()->mutable_random_solarize();
+  solarize.set_threshold(threshold);
+  solarize.set_probability(probability);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandomInvert(double probability) {
+  impl_->spec.add_stage()->mutable_random_invert()->set_probability(probability);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandomAdjustSharpness(double factor, double probability) {
+  proto::RandomAdjustSharpness& sharpness =
+      *impl_->spec.add_stage()->mutable_random_adjust_sharpness();
+  sharpness.set_factor(factor);
+  sharpness.set_probability(probability);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::RandAugment(uint32_t num_ops, uint32_t magnitude) {
+  proto::RandAugment& augment = *impl_->spec.add_stage()->mutable_rand_augment();
+  augment.set_num_ops(num_ops);
+  augment.set_magnitude(magnitude);
+  return *this;
+}
+
+PipelineBuilder& PipelineBuilder::TrivialAugmentWide() {
+  impl_->spec.add_stage()->mutable_trivial_augment_wide();
+  return *this;
+}
+
 PipelineBuilder& PipelineBuilder::Normalize() {
   impl_->spec.add_stage()->mutable_normalize();
   return *this;

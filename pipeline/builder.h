@@ -29,6 +29,24 @@ struct BatchSettings {
   bool across_epochs = false;
 };
 
+/// How far colours are changed: each factor is drawn from [max(0, 1 - x), 1 + x].
+struct ColorJitterSettings {
+  double brightness = 0;  ///< 0 to 999
+  double contrast = 0;    ///< 0 to 999
+  double saturation = 0;  ///< 0 to 999
+  double hue = 0;         ///< 0 to 0.5: half a turn to either side
+};
+
+/// How far a picture is turned, shifted, scaled and sheared.
+struct AffineSettings {
+  double degrees = 0;      ///< 0 to 360, to either side
+  double translate_x = 0;  ///< 0 to 1, of the width
+  double translate_y = 0;  ///< 0 to 1, of the height
+  double min_scale = 1;
+  double max_scale = 1;
+  double shear_degrees = 0;  ///< 0 to 89, to either side
+};
+
 /// Makes a PipelineSpec, a stage a call.
 ///
 ///     PipelineSpec spec = PipelineBuilder("photos/")
@@ -67,6 +85,21 @@ class ECHOPIPE_EXPORT PipelineBuilder {
   PipelineBuilder& Echo(const EchoSettings& settings);
   PipelineBuilder& RandomResizedCrop(uint32_t height, uint32_t width);
   PipelineBuilder& RandomFlip();
+  /// The augmentations, with torchvision's defaults (docs/augmentations.md).
+  PipelineBuilder& ColorJitter(const ColorJitterSettings& settings);
+  PipelineBuilder& RandomGrayscale(double probability = 0.1);
+  PipelineBuilder& GaussianBlur(uint32_t kernel_size, double probability = 1);
+  PipelineBuilder& RandomErasing(double probability = 0.5);
+  PipelineBuilder& RandomRotation(double degrees);
+  PipelineBuilder& RandomAffine(const AffineSettings& settings);
+  PipelineBuilder& RandomAutocontrast(double probability = 0.5);
+  PipelineBuilder& RandomEqualize(double probability = 0.5);
+  PipelineBuilder& RandomPosterize(uint32_t bits, double probability = 0.5);
+  PipelineBuilder& RandomSolarize(double threshold, double probability = 0.5);
+  PipelineBuilder& RandomInvert(double probability = 0.5);
+  PipelineBuilder& RandomAdjustSharpness(double factor, double probability = 0.5);
+  PipelineBuilder& RandAugment(uint32_t num_ops = 2, uint32_t magnitude = 9);
+  PipelineBuilder& TrivialAugmentWide();
   PipelineBuilder& Normalize();
   /// Throws kInvalidArgument if the function is empty, or another map (filter) has that name. To
   /// call one twice: Stage("map { function: 'name' }").

@@ -20,6 +20,8 @@ size_t ElementSize(DType dtype) {
     case DType::kUint8:
     case DType::kBytes:
       return 1;
+    case DType::kFloat16:
+      return 2;
     case DType::kInt64:
       return 8;
     case DType::kFloat32:
@@ -34,6 +36,8 @@ std::string_view ToString(DType dtype) {
       return "uint8";
     case DType::kInt64:
       return "int64";
+    case DType::kFloat16:
+      return "float16";
     case DType::kFloat32:
       return "float32";
     case DType::kBytes:

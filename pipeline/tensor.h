@@ -18,13 +18,14 @@ namespace echopipe {
 enum class DType {
   kUint8,
   kInt64,
+  kFloat16,  ///< IEEE binary16; as<uint16_t>() gives the bits
   kFloat32,
   kBytes,  ///< an encoded blob [n]: passes through, is never stacked
 };
 
 /// Bytes of one element.
 ECHOPIPE_EXPORT size_t ElementSize(DType dtype);
-/// "uint8", "int64", "float32", "bytes".
+/// "uint8", "int64", "float16", "float32", "bytes".
 ECHOPIPE_EXPORT std::string_view ToString(DType dtype);
 
 /// Up to six extents, outermost first.

@@ -10,12 +10,13 @@ HttpRead::~HttpRead() {
   if (callback_) Fail(UnreadForMemory(request_.path));
 }
 
-void HttpRead::SetSize(uint64_t object_size) {
-  if (buffer_) return;
+bool HttpRead::SetSize(uint64_t object_size) {
+  if (buffer_) return object_size == object_size_;
   const uint64_t behind = object_size - std::min(object_size, request_.offset);
   missing_ = std::min(request_.length, behind);
   object_size_ = object_size;
   buffer_ = pool_.Allocate(static_cast<size_t>(missing_));
+  return true;
 }
 
 void HttpRead::Fill(uint64_t offset, std::span<const uint8_t> bytes) {

@@ -34,8 +34,8 @@ class HttpRead {
   Clock::Time deadline() const { return deadline_; }
 
   /// The object's size is known: room is made for what the range has of it. May throw
-  /// std::bad_alloc. The first call counts.
-  void SetSize(uint64_t object_size);
+  /// std::bad_alloc. False if it was another before.
+  bool SetSize(uint64_t object_size);
   /// Bytes of the object from `offset` on have come, each once; those outside the range are
   /// dropped. Precondition: SetSize().
   void Fill(uint64_t offset, std::span<const uint8_t> bytes);

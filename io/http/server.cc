@@ -185,11 +185,10 @@ class HttpServer::Exchange : public TransferReceiver {
     if (later == nullptr && end.kind == TransferEnd::Kind::kImpossible) {
       return GiveUp(Error({.code = ErrorCode::kIo, .what = end.why, .where = path_}));
     }
-    const TryLater reason =
-        later != nullptr ? *later
-                         : TryLater{.why = end.why.empty() ? "the answer ended too early" : end.why,
-                                    .throttled = throttled};
-    TryAgain(std::move(self), now, reason);
+    TryAgain(std::move(self), now,
+             later != nullptr
+                 ? *later
+                 : TryLater{.why = end.why.empty() ? "the answer ended too early" : end.why});
   }
 
  protected:
@@ -323,7 +322,7 @@ class HttpServer::RangeExchange final : public Exchange {
     for (const ReadPlan::Part& part : request_.parts) {
       HttpRead* const read = server().Find(part.read);
       if (read == nullptr) continue;
-      read->SetSize(*size_);
+      if (!read->SetSize(*size_)) throw ChangedError(path());
       server().plan_.SetSize(part.read, *size_);
     }
   }

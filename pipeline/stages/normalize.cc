@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include <echopipe/base/error.h>
 #include <echopipe/pipeline/stages/pixel_kernels.h>
 #include <echopipe/pipeline/stages/stage.h>
 #include <echopipe/proto/pipeline.pb.h>
@@ -30,6 +29,7 @@ class Normalize final : public WritingStage {
  public:
   explicit Normalize(const proto::Normalize& spec)
       : layout_(spec.layout()),
+        dtype_(spec.type() == proto::Normalize::FLOAT16 ? DType::kFloat16 : DType::kFloat32),
         mean_values_(MeanOf(spec).size()),
         std_values_(StdOf(spec).size()),
         feature_(FeatureOrImage(spec.feature())) {
@@ -54,35 +54,34 @@ class Normalize final : public WritingStage {
   Output OutputFor(const Tensor& input) const override {
     CheckPixels(input, feature_);
     const Shape& shape = input.shape();
-    CheckChannels("mean", mean_values_, shape);
-    CheckChannels("std", std_values_, shape);
-    if (layout_ == proto::Normalize::HWC) return {.dtype = DType::kFloat32, .shape = shape};
-    return {.dtype = DType::kFloat32, .shape = {shape[2], shape[0], shape[1]}};
+    CheckChannels("mean", mean_values_, input, feature_);
+    CheckChannels("std", std_values_, input, feature_);
+    if (layout_ == proto::Normalize::HWC) return {.dtype = dtype_, .shape = shape};
+    return {.dtype = dtype_, .shape = {shape[2], shape[0], shape[1]}};
   }
 
   void WriteTo(const Tensor& input, uint8_t* out) const override {
-    float* floats = reinterpret_cast<float*>(out);
-    const uint8_t* pixels = input.bytes().data();
-    if (layout_ == proto::Normalize::CHW && input.shape()[2] == 3) {
-      NormalizeToPlanes(pixels, input.bytes().size() / 3, channel_, floats);
+    if (dtype_ == DType::kFloat16) {
+      WriteAs(input, reinterpret_cast<Float16*>(out));
     } else {
-      // With one channel all three are alike, and both layouts too.
-      NormalizeInterleaved(pixels, input.bytes().size(), channel_, floats);
+      WriteAs(input, reinterpret_cast<float*>(out));
     }
   }
 
  private:
-  void CheckChannels(const char* field, size_t values, const Shape& shape) const {
-    if (values == 1 || static_cast<int64_t>(values) == shape[2]) return;
-    throw Error(
-        {.code = ErrorCode::kShapeMismatch,
-         .what = std::string("the picture's channels are not as many as the values of ") + field,
-         .where = feature_,
-         .got = shape.ToString(),
-         .wanted = std::to_string(values) + " channels"});
+  template <class Element>
+  void WriteAs(const Tensor& input, Element* out) const {
+    const uint8_t* pixels = input.bytes().data();
+    if (layout_ == proto::Normalize::CHW && input.shape()[2] == 3) {
+      NormalizeToPlanes(pixels, input.bytes().size() / 3, channel_, out);
+    } else {
+      // With one channel all three are alike, and both layouts too.
+      NormalizeInterleaved(pixels, input.bytes().size(), channel_, out);
+    }
   }
 
   proto::Normalize::Layout layout_;
+  DType dtype_;
   size_t mean_values_;
   size_t std_values_;
   Normalization channel_[3];
@@ -110,6 +109,10 @@ void Validate(const proto::Stage& message) {
     ThrowInvalidField("layout", "unknown value", std::to_string(static_cast<int>(spec.layout())),
                       "CHW or HWC");
   }
+  if (!proto::Normalize::Type_IsValid(spec.type())) {
+    ThrowInvalidField("type", "unknown value", std::to_string(static_cast<int>(spec.type())),
+                      "FLOAT32 or FLOAT16");
+  }
 }
 
 std::unique_ptr<Stage> Make(const proto::Stage& message, const UserFunctions&) {
@@ -121,8 +124,9 @@ std::unique_ptr<Stage> Make(const proto::Stage& message, const UserFunctions&) {
 extern const StageType kNormalizeStage;
 const StageType kNormalizeStage = {
     .name = "normalize",
-    .help = "Makes float32 of the pixels: (x / 255 - mean) / std, channels first or last.",
-    .sample = "mean: [0.485, 0.456, 0.406] std: [0.229, 0.224, 0.225] layout: CHW",
+    .help =
+        "Makes float32 or float16 of the pixels: (x / 255 - mean) / std, channels first or last.",
+    .sample = "mean: [0.485, 0.456, 0.406] std: [0.229, 0.224, 0.225] layout: CHW type: FLOAT32",
     .validate = &Validate,
     .make = &Make,
 };

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -27,6 +29,50 @@ inline float Apply(const Normalization& f, uint8_t value) {
   return ((static_cast<float>(value) - f.high) - f.low) * f.scale;
 }
 
+// To float16, in integers, so that all machines do the same. Source: F. Giesen, "Float to half done
+// quick" (2012).
+constexpr uint32_t kSignBit = 0x80000000;
+constexpr uint32_t kLeastNormal = 113 << 23;  // 2^-14, as the bits of a float32
+constexpr uint32_t kExponentShift = 112 << 23;
+constexpr uint32_t kInfinity16 = 0x7C00;
+// Its last bit is the unit of the float16 below 2^-14: what is added to it is rounded to these.
+constexpr float kUnitIsLeast16 = 0.5F;
+
+inline Float16 ToFloat16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t magnitude = bits & ~kSignBit;
+  const uint32_t small = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + kUnitIsLeast16) -
+                         std::bit_cast<uint32_t>(kUnitIsLeast16);
+  const uint32_t rounded = magnitude + 0xFFF + (magnitude >> 13 & 1);
+  const uint32_t normal = std::min((rounded - kExponentShift) >> 13, kInfinity16);
+  const uint32_t half = magnitude < kLeastNormal ? small : normal;
+  return static_cast<Float16>(half | (bits & kSignBit) >> 16);
+}
+
+inline void Store(float value, float* out) { *out = value; }
+inline void Store(float value, Float16* out) { *out = ToFloat16(value); }
+
+inline void StoreVector(hn::Vec<Floats> values, float* out) { hn::StoreU(values, Floats(), out); }
+
+inline void StoreVector(hn::Vec<Floats> values, Float16* out) {
+  const Floats floats;
+  const hn::Rebind<int32_t, Floats> ints;
+  const hn::Rebind<uint16_t, Floats> halves;
+  const auto bits = hn::BitCast(ints, values);
+  const auto magnitude = hn::BitCast(ints, hn::Abs(values));
+  const auto unit = hn::Set(floats, kUnitIsLeast16);
+  const auto small =
+      hn::Sub(hn::BitCast(ints, hn::Add(hn::Abs(values), unit)), hn::BitCast(ints, unit));
+  const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(ints, 1));
+  const auto bias = hn::Set(ints, 0xFFF - static_cast<int32_t>(kExponentShift));
+  const auto rounded = hn::ShiftRight<13>(hn::Add(hn::Add(magnitude, bias), odd));
+  const auto normal = hn::Min(rounded, hn::Set(ints, kInfinity16));
+  const auto is_small = hn::Lt(magnitude, hn::Set(ints, kLeastNormal));
+  const auto half = hn::IfThenElse(is_small, small, normal);
+  const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(ints, 0x8000));
+  hn::StoreU(hn::DemoteTo(halves, hn::Or(half, sign)), halves, reinterpret_cast<uint16_t*>(out));
+}
+
 struct VectorNormalization {
   explicit VectorNormalization(const Normalization& f)
       : high(hn::Set(Floats(), f.high)),
@@ -51,21 +97,21 @@ struct VectorNormalization {
 };
 
 // Whole vectors of one channel, `count` values of 0..255 to floats.
-template <bool kStream>
+template <bool kStream, class Out>
 inline void NormalizeRun(const uint8_t* values, size_t count, const VectorNormalization& f,
-                         float* out) {
+                         Out* out) {
   const Floats floats;
   for (size_t i = 0; i < count; i += hn::Lanes(floats)) {
     if constexpr (kStream) {
       hn::Stream(f(values + i), floats, out + i);
     } else {
-      hn::StoreU(f(values + i), floats, out + i);
+      StoreVector(f(values + i), out + i);
     }
   }
 }
 
-template <bool kStream>
-void NormalizeToPlanesWith(const uint8_t* in, size_t pixels, const Normalization* f, float* out) {
+template <bool kStream, class Out>
+void NormalizeToPlanesWith(const uint8_t* in, size_t pixels, const Normalization* f, Out* out) {
   const Bytes bytes;
   const size_t step = hn::Lanes(bytes);
   const VectorNormalization red(f[0]);
@@ -86,12 +132,12 @@ void NormalizeToPlanesWith(const uint8_t* in, size_t pixels, const Normalization
     NormalizeRun<kStream>(planes[2], step, blue, out + 2 * pixels + i);
   }
   for (; i < pixels; ++i) {
-    for (size_t c = 0; c < 3; ++c) out[c * pixels + i] = Apply(f[c], in[3 * i + c]);
+    for (size_t c = 0; c < 3; ++c) Store(Apply(f[c], in[3 * i + c]), out + c * pixels + i);
   }
   if constexpr (kStream) hwy::FlushStream();
 }
 
-void NormalizeToPlanes(const uint8_t* in, size_t pixels, const Normalization* f, float* out) {
+void NormalizeToFloatPlanes(const uint8_t* in, size_t pixels, const Normalization* f, float* out) {
   const size_t plane_bytes = pixels * sizeof(float);
   const size_t misalignment = (reinterpret_cast<uintptr_t>(out) | plane_bytes) % HWY_MAX_BYTES;
   if (misalignment == 0 && 3 * plane_bytes >= kStreamBytes) {
@@ -101,9 +147,14 @@ void NormalizeToPlanes(const uint8_t* in, size_t pixels, const Normalization* f,
   }
 }
 
-void NormalizeInterleaved(const uint8_t* in, size_t count, const Normalization* f, float* out) {
-  const Floats floats;
-  const size_t lanes = hn::Lanes(floats);
+// A vector's worth of float16 is half a vector, which cannot be streamed.
+void NormalizeToHalfPlanes(const uint8_t* in, size_t pixels, const Normalization* f, Float16* out) {
+  NormalizeToPlanesWith<false>(in, pixels, f, out);
+}
+
+template <class Out>
+void NormalizeInterleavedTo(const uint8_t* in, size_t count, const Normalization* f, Out* out) {
+  const size_t lanes = hn::Lanes(Floats());
   // The three channels' constants repeat every three vectors.
   constexpr size_t kPeriod = size_t{3} * HWY_MAX_BYTES / sizeof(float);
   float highs[kPeriod];
@@ -119,11 +170,19 @@ void NormalizeInterleaved(const uint8_t* in, size_t count, const Normalization* 
   const VectorNormalization third(highs + 2 * lanes, lows + 2 * lanes, scales + 2 * lanes);
   size_t i = 0;
   for (; i + 3 * lanes <= count; i += 3 * lanes) {
-    hn::StoreU(first(in + i), floats, out + i);
-    hn::StoreU(second(in + i + lanes), floats, out + i + lanes);
-    hn::StoreU(third(in + i + 2 * lanes), floats, out + i + 2 * lanes);
+    StoreVector(first(in + i), out + i);
+    StoreVector(second(in + i + lanes), out + i + lanes);
+    StoreVector(third(in + i + 2 * lanes), out + i + 2 * lanes);
   }
-  for (; i < count; ++i) out[i] = Apply(f[i % 3], in[i]);
+  for (; i < count; ++i) Store(Apply(f[i % 3], in[i]), out + i);
+}
+
+void NormalizeToFloats(const uint8_t* in, size_t count, const Normalization* f, float* out) {
+  NormalizeInterleavedTo(in, count, f, out);
+}
+
+void NormalizeToHalves(const uint8_t* in, size_t count, const Normalization* f, Float16* out) {
+  NormalizeInterleavedTo(in, count, f, out);
 }
 
 void MirrorRow3(const uint8_t* in, size_t width, uint8_t* out) {
@@ -154,8 +213,10 @@ HWY_AFTER_NAMESPACE();
 namespace echopipe::internal {
 
 HWY_EXPORT(MirrorRow3);
-HWY_EXPORT(NormalizeInterleaved);
-HWY_EXPORT(NormalizeToPlanes);
+HWY_EXPORT(NormalizeToFloatPlanes);
+HWY_EXPORT(NormalizeToFloats);
+HWY_EXPORT(NormalizeToHalfPlanes);
+HWY_EXPORT(NormalizeToHalves);
 
 Normalization Normalization::Of(double mean, double std) {
   const double middle = 255 * mean;
@@ -175,11 +236,21 @@ void MirrorRow3(const uint8_t* in, size_t width, uint8_t* out) {
 
 void NormalizeInterleaved(const uint8_t* in, size_t count, const Normalization (&f)[3],
                           float* out) {
-  HWY_DYNAMIC_DISPATCH(NormalizeInterleaved)(in, count, f, out);
+  HWY_DYNAMIC_DISPATCH(NormalizeToFloats)(in, count, f, out);
+}
+
+void NormalizeInterleaved(const uint8_t* in, size_t count, const Normalization (&f)[3],
+                          Float16* out) {
+  HWY_DYNAMIC_DISPATCH(NormalizeToHalves)(in, count, f, out);
 }
 
 void NormalizeToPlanes(const uint8_t* in, size_t pixels, const Normalization (&f)[3], float* out) {
-  HWY_DYNAMIC_DISPATCH(NormalizeToPlanes)(in, pixels, f, out);
+  HWY_DYNAMIC_DISPATCH(NormalizeToFloatPlanes)(in, pixels, f, out);
+}
+
+void NormalizeToPlanes(const uint8_t* in, size_t pixels, const Normalization (&f)[3],
+                       Float16* out) {
+  HWY_DYNAMIC_DISPATCH(NormalizeToHalfPlanes)(in, pixels, f, out);
 }
 
 }  // namespace echopipe::internal

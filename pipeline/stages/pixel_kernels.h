@@ -28,4 +28,12 @@ void NormalizeInterleaved(const uint8_t* in, size_t count, const Normalization (
 /// out[c * pixels + i] = f[c](in[3 * i + c]).
 void NormalizeToPlanes(const uint8_t* in, size_t pixels, const Normalization (&f)[3], float* out);
 
+/// A float16 (IEEE binary16) as its bits.
+enum class Float16 : uint16_t {};
+
+/// The same, each float32 rounded to the nearest float16, halves to even.
+void NormalizeInterleaved(const uint8_t* in, size_t count, const Normalization (&f)[3],
+                          Float16* out);
+void NormalizeToPlanes(const uint8_t* in, size_t pixels, const Normalization (&f)[3], Float16* out);
+
 }  // namespace echopipe::internal

@@ -5,16 +5,13 @@
 #include <string>
 
 #include <echopipe/pipeline/stages/pixels.h>
+#include <echopipe/pipeline/stages/range.h>
+#include <echopipe/pipeline/stages/resample.h>
 #include <echopipe/pipeline/stages/stage.h>
 #include <echopipe/proto/pipeline.pb.h>
 
 namespace echopipe::internal {
 namespace {
-
-struct Range {
-  double min = 0;
-  double max = 0;
-};
 
 Range ScaleOf(const proto::RandomResizedCrop& spec) {
   return {.min = spec.has_min_scale() ? spec.min_scale() : 0.08,
@@ -86,8 +83,9 @@ class RandomResizedCrop final : public CropStage {
   }
 
   void ResizeBox(Example& example, const PixelBox& box, const StageContext& context) const {
+    const auto resize = spec_.antialias() ? &ResizeAntialiased : &Resize;
     example.Set(feature_,
-                Resize(example.Get(feature_), box, static_cast<int>(spec_.height()),
+                resize(example.Get(feature_), box, static_cast<int>(spec_.height()),
                        static_cast<int>(spec_.width()), spec_.interpolation(), context.pool));
   }
 
@@ -98,23 +96,12 @@ class RandomResizedCrop final : public CropStage {
   std::string feature_;
 };
 
-// Both ends in [low, high] and in order; NaN is in no range.
-void CheckRange(const char* min_field, const char* max_field, Range range, Range allowed,
-                const std::string& wanted) {
-  if (!(range.min >= allowed.min && range.min <= allowed.max)) {
-    ThrowInvalidField(min_field, "out of range", std::to_string(range.min), wanted);
-  }
-  if (!(range.max >= range.min && range.max <= allowed.max)) {
-    ThrowInvalidField(max_field, "out of range", std::to_string(range.max),
-                      wanted + " and at least " + min_field);
-  }
-}
-
 void Validate(const proto::Stage& message) {
   const proto::RandomResizedCrop& spec = message.random_resized_crop();
   CheckSpecSide("height", spec.height());
   CheckSpecSide("width", spec.width());
   CheckInterpolation(spec.interpolation());
+  CheckAntialias(spec.antialias(), spec.interpolation());
   CheckRange("min_scale", "max_scale", ScaleOf(spec), {.min = 1e-6, .max = 1}, "1e-6..1");
   CheckRange("min_ratio", "max_ratio", RatioOf(spec), {.min = 1e-3, .max = 1e3}, "1e-3..1e3");
 }

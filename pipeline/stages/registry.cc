@@ -8,23 +8,56 @@ namespace echopipe::internal {
 
 extern const StageType kBatchStage;
 extern const StageType kCenterCropStage;
+extern const StageType kColorJitterStage;
 extern const StageType kDecodeStage;
 extern const StageType kEchoStage;
 extern const StageType kFilterStage;
+extern const StageType kGaussianBlurStage;
 extern const StageType kMapStage;
 extern const StageType kNormalizeStage;
+extern const StageType kRandAugmentStage;
+extern const StageType kRandomAdjustSharpnessStage;
+extern const StageType kRandomAffineStage;
+extern const StageType kRandomAutocontrastStage;
 extern const StageType kRandomCropStage;
+extern const StageType kRandomEqualizeStage;
+extern const StageType kRandomErasingStage;
 extern const StageType kRandomFlipStage;
+extern const StageType kRandomGrayscaleStage;
+extern const StageType kRandomInvertStage;
+extern const StageType kRandomPosterizeStage;
 extern const StageType kRandomResizedCropStage;
+extern const StageType kRandomRotationStage;
+extern const StageType kRandomSolarizeStage;
 extern const StageType kResizeStage;
+extern const StageType kTrivialAugmentWideStage;
 
 std::span<const StageType* const> StageTypes() {
-  static constexpr std::array kTypes{&kBatchStage,      &kCenterCropStage,
-                                     &kDecodeStage,     &kEchoStage,
-                                     &kFilterStage,     &kMapStage,
-                                     &kNormalizeStage,  &kRandomCropStage,
-                                     &kRandomFlipStage, &kRandomResizedCropStage,
-                                     &kResizeStage};
+  static constexpr std::array kTypes{&kBatchStage,
+                                     &kCenterCropStage,
+                                     &kColorJitterStage,
+                                     &kDecodeStage,
+                                     &kEchoStage,
+                                     &kFilterStage,
+                                     &kGaussianBlurStage,
+                                     &kMapStage,
+                                     &kNormalizeStage,
+                                     &kRandAugmentStage,
+                                     &kRandomAdjustSharpnessStage,
+                                     &kRandomAffineStage,
+                                     &kRandomAutocontrastStage,
+                                     &kRandomCropStage,
+                                     &kRandomEqualizeStage,
+                                     &kRandomErasingStage,
+                                     &kRandomFlipStage,
+                                     &kRandomGrayscaleStage,
+                                     &kRandomInvertStage,
+                                     &kRandomPosterizeStage,
+                                     &kRandomResizedCropStage,
+                                     &kRandomRotationStage,
+                                     &kRandomSolarizeStage,
+                                     &kResizeStage,
+                                     &kTrivialAugmentWideStage};
   return kTypes;
 }
 

@@ -5,6 +5,7 @@
 
 #include <echopipe/base/error.h>
 #include <echopipe/pipeline/stages/pixels.h>
+#include <echopipe/pipeline/stages/resample.h>
 #include <echopipe/pipeline/stages/stage.h>
 #include <echopipe/proto/pipeline.pb.h>
 
@@ -12,7 +13,7 @@ namespace echopipe::internal {
 namespace {
 
 // BILINEAR reads the four nearest pixels and no more (it does not average what it shrinks; AREA
-// does).
+// and antialias do).
 class Resizing final : public Stage {
  public:
   explicit Resizing(const proto::Resize& spec)
@@ -21,7 +22,8 @@ class Resizing final : public Stage {
   bool Apply(Example& example, const StageContext& context) const override {
     const Tensor& pixels = GetPixels(example, feature_);
     const auto [height, width] = TargetSize(pixels.shape()[0], pixels.shape()[1]);
-    example.Set(feature_, Resize(pixels, WholeOf(pixels), height, width, spec_.interpolation(),
+    const auto resize = spec_.antialias() ? &ResizeAntialiased : &Resize;
+    example.Set(feature_, resize(pixels, WholeOf(pixels), height, width, spec_.interpolation(),
                                  context.pool));
     return true;
   }
@@ -53,6 +55,7 @@ class Resizing final : public Stage {
 void Validate(const proto::Stage& message) {
   const proto::Resize& spec = message.resize();
   CheckInterpolation(spec.interpolation());
+  CheckAntialias(spec.antialias(), spec.interpolation());
   if (spec.shorter_side() == 0) {
     CheckSpecSide("height", spec.height());
     CheckSpecSide("width", spec.width());

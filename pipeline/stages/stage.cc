@@ -29,6 +29,18 @@ void CheckPixels(const Tensor& tensor, std::string_view feature) {
                .wanted = "uint8 [H, W, 1 or 3]"});
 }
 
+void CheckChannels(std::string_view field, size_t values, const Tensor& pixels,
+                   std::string_view feature) {
+  const Shape& shape = pixels.shape();
+  if (values == 1 || static_cast<int64_t>(values) == shape[2]) return;
+  throw Error(
+      {.code = ErrorCode::kShapeMismatch,
+       .what = "the picture's channels are not as many as the values of " + std::string(field),
+       .where = std::string(feature),
+       .got = shape.ToString(),
+       .wanted = std::to_string(values) + " channels"});
+}
+
 const Tensor& GetPixels(const Example& example, std::string_view feature) {
   const Tensor& tensor = example.Get(feature);
   CheckPixels(tensor, feature);

@@ -118,6 +118,9 @@ inline std::string FeatureOrImage(const std::string& feature) {
 /// Throws kInvalidArgument that names the feature, unless the tensor is pixels: [H, W, C] uint8,
 /// H and W in [1, 2^24], C in {1, 3}.
 void CheckPixels(const Tensor& tensor, std::string_view feature);
+/// Throws kShapeMismatch unless there is one value for all channels or one for each.
+void CheckChannels(std::string_view field, size_t values, const Tensor& pixels,
+                   std::string_view feature);
 /// The feature, checked to be pixels.
 const Tensor& GetPixels(const Example& example, std::string_view feature);
 

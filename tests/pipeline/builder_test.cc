@@ -1,4 +1,4 @@
-// What the builder refuses of a program's own functions.
+// What the builder makes of the augmentations, and what it refuses of a program's own functions.
 
 #include <functional>
 #include <string>
@@ -64,6 +64,41 @@ TEST(BuilderTest, AnEmptyFunctionIsCalledSo) {
   const auto empty = AllOf(HasSubstr("function is empty"), HasSubstr("got a"));
   EXPECT_THAT(MessageOf([] { PipelineBuilder("photos/").Map("a", nullptr); }), empty);
   EXPECT_THAT(MessageOf([] { PipelineBuilder("photos/").Filter("a", nullptr); }), empty);
+}
+
+TEST(BuilderTest, TheAugmentationsAreThoseOfTheTextForm) {
+  const PipelineSpec built = PipelineBuilder("photos/")
+                                 .ColorJitter({.brightness = 0.4, .hue = 0.1})
+                                 .RandomGrayscale()
+                                 .GaussianBlur(23, 0.5)
+                                 .RandomErasing(0.25)
+                                 .RandomRotation(15)
+                                 .RandomAffine({.degrees = 5, .translate_x = 0.1, .max_scale = 2})
+                                 .RandomAutocontrast()
+                                 .RandomEqualize()
+                                 .RandomPosterize(4)
+                                 .RandomSolarize(128, 0.2)
+                                 .RandomInvert()
+                                 .RandomAdjustSharpness(2)
+                                 .RandAugment()
+                                 .TrivialAugmentWide()
+                                 .Batch({})
+                                 .Build();
+  const PipelineSpec written = PipelineSpec::FromText(
+      "source { uri: 'photos/' } stage { color_jitter { brightness: 0.4 hue: 0.1 } } "
+      "stage { random_grayscale { probability: 0.1 } } "
+      "stage { gaussian_blur { kernel_size: 23 probability: 0.5 } } "
+      "stage { random_erasing { probability: 0.25 } } stage { random_rotation { degrees: 15 } } "
+      "stage { random_affine { degrees: 5 translate_x: 0.1 min_scale: 1 max_scale: 2 } } "
+      "stage { random_autocontrast { probability: 0.5 } } "
+      "stage { random_equalize { probability: 0.5 } } "
+      "stage { random_posterize { bits: 4 probability: 0.5 } } "
+      "stage { random_solarize { threshold: 128 probability: 0.2 } } "
+      "stage { random_invert { probability: 0.5 } } "
+      "stage { random_adjust_sharpness { factor: 2 probability: 0.5 } } "
+      "stage { rand_augment { num_ops: 2 magnitude: 9 } } stage { trivial_augment_wide {} } "
+      "stage { batch { size: 1 } }");
+  EXPECT_EQ(built.ToText(), written.ToText());
 }
 
 }  // namespace

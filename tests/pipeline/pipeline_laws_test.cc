@@ -304,6 +304,48 @@ INSTANTIATE_TEST_SUITE_P(Places, PipelineOrder,
                                   (std::get<1>(param.param) ? "Shard" : "Folder");
                          });
 
+// Each with an echo behind the decoder, so that its random numbers are drawn anew for every use.
+class PipelineAugmentations : public PipelineTest,
+                              public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(PipelineAugmentations, AreTheSameOnAnyThreadsAndOthersForEveryUse) {
+  const PipelineSpec spec = PipelineSpec::FromText(
+      "seed: 3 source { " + Folder() + "} stage { decode {} } stage { echo { factor: 3 } } " +
+      "stage { resize { height: 20 width: 24 antialias: true } } stage { " + GetParam() +
+      " } stage { normalize { type: FLOAT16 } } stage { batch { size: 8 } }");
+  std::map<ItemName, std::set<std::string>> results;
+  BatchHash hash;
+  const std::unique_ptr<Pipeline> pipeline = Pipeline::Open(spec, {.threads = 1});
+  for (const Batch& batch : *pipeline) {
+    hash.Add(batch);
+    const Tensor& images = batch.Get("image");
+    ASSERT_EQ(images.dtype(), DType::kFloat16);
+    const size_t size = images.bytes().size() / batch.size();
+    for (size_t i = 0; i < batch.size(); ++i) {
+      const Identity identity = batch.provenance(i).identity;
+      const auto bytes = images.bytes().subspan(i * size, size);
+      results[{identity.epoch, identity.ordinal}].insert({bytes.begin(), bytes.end()});
+    }
+  }
+  EXPECT_THAT(results, SizeIs(kImages));
+  const auto has_several = [](const auto& result) { return result.second.size() > 1; };
+  EXPECT_GT(std::ranges::count_if(results, has_several), kImages / 2);
+  EXPECT_EQ(HashOf(spec, {.threads = 8}), hash.Hex());
+  EXPECT_EQ(HashOf(spec, {.threads = 3, .reads_in_flight = 1, .prefetch = 7}), hash.Hex());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, PipelineAugmentations,
+    ::testing::Values("color_jitter { brightness: 0.4 contrast: 0.4 saturation: 0.4 hue: 0.1 }",
+                      "random_grayscale { probability: 0.5 }", "gaussian_blur { kernel_size: 7 }",
+                      "random_erasing { fill: NOISE }",
+                      "random_rotation { degrees: 20 interpolation: BILINEAR }",
+                      "random_affine { degrees: 5 translate_x: 0.1 shear: 4 }",
+                      "random_autocontrast {}", "random_equalize {}",
+                      "random_posterize { bits: 3 }", "random_solarize { threshold: 99 }",
+                      "random_invert {}", "random_adjust_sharpness { factor: 2 }",
+                      "rand_augment {}", "trivial_augment_wide {}"));
+
 TEST_F(PipelineTest, AnotherSeedGivesAnotherOrderAndOtherPixels) {
   const std::string text = " source { " + Folder() +
                            "} stage { decode {} } stage { random_resized_crop { height: 8 width: 8 "

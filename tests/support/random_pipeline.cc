@@ -46,9 +46,13 @@ std::string AnyEcho(RandomStream& random) {
 }
 
 std::string AnyStage(RandomStream& random, bool bad) {
-  switch (random.Below(4)) {
+  switch (random.Below(6)) {
     case 0:
       return "stage { random_flip {} } ";
+    case 4:
+      return "stage { rand_augment {} } ";
+    case 5:
+      return "stage { color_jitter { brightness: 0.4 hue: 0.2 } } ";
     case 1:
       return "stage { random_crop { height: 6 width: 6 padding: 2 } } ";
     case 2:

@@ -63,19 +63,85 @@ TEST(NormalizeTest, EveryValueIsWithinTwoUnitsInTheLastPlace) {
   }
 }
 
+// The value of a float16's bits.
+double ValueOf(uint16_t bits) {
+  const int exponent = bits >> 10 & 31;
+  const int fraction = bits & 1023;
+  const double sign = bits >> 15 == 0 ? 1 : -1;
+  if (exponent == 31) return fraction == 0 ? sign * INFINITY : NAN;
+  if (exponent == 0) return sign * std::ldexp(fraction, -24);
+  return sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+// The float16 nearest to a float32, halves to even, as a value.
+double RoundedToFloat16(float value) {
+  const int exponent = std::max(std::ilogb(value), -14);
+  const double unit = std::ldexp(1.0, exponent - 10);
+  const double rounded = std::nearbyint(value / unit) * unit;
+  return std::abs(rounded) >= 65536 ? std::copysign(INFINITY, value) : rounded;
+}
+
+TEST(NormalizeTest, AFloat16IsTheFloat32RoundedToTheNearest) {
+  const Tensor all = Picture(16, 16, 1, [](int y, int x, int) { return 16 * y + x; });
+  // Also those below 2^-14 (close to the mean, or std 1e6), and those that are too large.
+  for (const double mean : {0.485, 0.5, 0.0, 1.0, 0.1307, 0.4980392, -3.7, 200.3}) {
+    for (const double std : {0.229, 0.225, 1.0, 0.3081, 1e-5, 50.0, 2000.0, 1e6}) {
+      const std::string fields = "mean: " + std::to_string(mean) + " std: " + std::to_string(std);
+      const Tensor exact = Apply(*MakeStage(kNormalizeStage, fields), all);
+      const Tensor halves = Apply(*MakeStage(kNormalizeStage, fields + " type: FLOAT16"), all);
+      ASSERT_EQ(halves.dtype(), DType::kFloat16);
+      ASSERT_EQ(halves.shape(), exact.shape());
+      for (size_t i = 0; i < 256; ++i) {
+        ASSERT_EQ(ValueOf(halves.as<uint16_t>()[i]), RoundedToFloat16(exact.as<float>()[i]))
+            << fields << " " << i;
+      }
+    }
+  }
+}
+
+TEST(NormalizeTest, AFloat16HalfwayBetweenTwoBecomesTheEvenOne) {
+  // 17 v: from 2048 on a float16 is even, and every odd number is halfway.
+  const std::string fields = "mean: 0 type: FLOAT16 std: 0.00023068050749711649";
+  const auto stage = MakeStage(kNormalizeStage, fields);
+  const Tensor together =
+      Apply(*stage, Picture(16, 16, 1, [](int y, int x, int) { return 16 * y + x; }));
+  for (int v = 0; v < 256; ++v) {
+    const Tensor alone = Apply(*stage, Picture(1, 1, 1, [v](int, int, int) { return v; }));
+    const auto exact = static_cast<float>(17 * v);
+    ASSERT_EQ(ValueOf(alone.as<uint16_t>()[0]), RoundedToFloat16(exact));
+    ASSERT_EQ(ValueOf(together.as<uint16_t>()[static_cast<size_t>(v)]), RoundedToFloat16(exact));
+  }
+}
+
+TEST(NormalizeTest, Float16sLieWhereTheFloat32sWould) {
+  for (const std::string layout : {"CHW", "HWC"}) {
+    for (const auto& [height, width] : {std::pair{1, 1}, std::pair{3, 67}, std::pair{224, 224}}) {
+      const Tensor pixels = Noise(height, width, 3);
+      const Tensor exact = Apply(*MakeStage(kNormalizeStage, "layout: " + layout), pixels);
+      const auto stage = MakeStage(kNormalizeStage, "type: FLOAT16 layout: " + layout);
+      const Tensor halves = Apply(*stage, pixels);
+      ASSERT_EQ(halves.shape(), exact.shape());
+      ASSERT_EQ(halves.bytes().size(), exact.bytes().size() / 2);
+      for (size_t i = 0; i < exact.as<float>().size(); ++i) {
+        ASSERT_EQ(ValueOf(halves.as<uint16_t>()[i]), RoundedToFloat16(exact.as<float>()[i]));
+      }
+    }
+  }
+}
+
 // All bits of the outputs for many sizes, layouts and alignments.
-std::vector<float> ManyOutputs() {
-  std::vector<float> all;
-  for (const char* layout : {"CHW", "HWC"}) {
-    const auto stage = MakeStage(kNormalizeStage, std::string("layout: ") + layout);
+std::vector<uint8_t> ManyOutputs() {
+  std::vector<uint8_t> all;
+  const auto append = [&all](const Tensor& tensor) {
+    all.insert(all.end(), tensor.bytes().begin(), tensor.bytes().end());
+  };
+  for (const char* fields : {"layout: CHW", "layout: HWC", "layout: CHW type: FLOAT16",
+                             "layout: HWC type: FLOAT16 std: 30000"}) {
+    const auto stage = MakeStage(kNormalizeStage, fields);
     for (const auto& [height, width] : {std::pair{224, 224}, std::pair{150, 151}}) {
-      const std::vector<float> part = Floats(Apply(*stage, Noise(height, width, 3)));
-      all.insert(all.end(), part.begin(), part.end());
+      append(Apply(*stage, Noise(height, width, 3)));
     }
-    for (int width = 1; width <= 200; ++width) {
-      const std::vector<float> part = Floats(Apply(*stage, Noise(1, width, 3)));
-      all.insert(all.end(), part.begin(), part.end());
-    }
+    for (int width = 1; width <= 200; ++width) append(Apply(*stage, Noise(1, width, 3)));
   }
   return all;
 }
@@ -83,14 +149,11 @@ std::vector<float> ManyOutputs() {
 TEST(NormalizeTest, EveryInstructionSetGivesTheSameBits) {
   const std::vector<int64_t> targets = hwy::SupportedAndGeneratedTargets();
   ASSERT_GE(targets.size(), 2U);
-  const std::vector<float> best = ManyOutputs();
+  const std::vector<uint8_t> best = ManyOutputs();
   for (const int64_t target : targets) {
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    const std::vector<float> got = ManyOutputs();
-    ASSERT_EQ(got.size(), best.size());
-    EXPECT_EQ(std::memcmp(got.data(), best.data(), best.size() * sizeof(float)), 0)
-        << hwy::TargetName(target);
+    EXPECT_TRUE(ManyOutputs() == best) << hwy::TargetName(target);
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
@@ -174,6 +237,7 @@ TEST(NormalizeTest, ValidationNamesTheField) {
   EXPECT_THAT(message("std: 0"), StartsWith("std: "));
   EXPECT_THAT(message("std: [1, -1, 1]"), StartsWith("std: "));
   EXPECT_THAT(message("layout: 7"), StartsWith("layout: "));
+  EXPECT_THAT(message("type: 7"), StartsWith("type: "));
 }
 
 }  // namespace

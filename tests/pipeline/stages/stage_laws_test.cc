@@ -52,7 +52,9 @@ TEST_P(StageLaws, PicturesOfOneChannelAndOfOnePixelPass) {
   const auto stage = Make();
   for (const int channels : {1, 3}) {
     for (const auto& [height, width] : {std::pair{61, 83}, std::pair{1, 1}}) {
-      if (GetParam().type == &kRandomCropStage && height == 1) continue;
+      const StageType* type = GetParam().type;
+      const bool needs_more = type == &kRandomCropStage || type == &kGaussianBlurStage;
+      if (needs_more && height == 1) continue;
       const Tensor result = Apply(*stage, Noise(height, width, channels));
       const Shape& shape = result.shape();
       const bool planes = GetParam().type == &kNormalizeStage;
@@ -107,12 +109,33 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"resize", &kResizeStage, "height: 20 width: 30"},
         Case{"shorter_side", &kResizeStage, "shorter_side: 16 interpolation: AREA"},
         Case{"large_resize", &kResizeStage, "height: 320 width: 330 interpolation: BICUBIC"},
+        Case{"antialiased_resize", &kResizeStage, "height: 20 width: 30 antialias: true"},
         Case{"center_crop", &kCenterCropStage, "height: 32 width: 90"},
         Case{"random_crop", &kRandomCropStage, "height: 32 width: 32", true},
         Case{"padded_random_crop", &kRandomCropStage, "height: 61 width: 83 padding: 4", true},
         Case{"random_resized_crop", &kRandomResizedCropStage, "height: 24 width: 25", true},
         Case{"random_flip", &kRandomFlipStage, "", true},
-        Case{"normalize", &kNormalizeStage, "mean: 0.5 std: 0.25"}),
+        Case{"color_jitter", &kColorJitterStage,
+             "brightness: 0.4 contrast: 0.4 saturation: 0.4 hue: 0.1", true},
+        Case{"random_grayscale", &kRandomGrayscaleStage, "probability: 0.5", true},
+        Case{"gaussian_blur", &kGaussianBlurStage, "kernel_size: 23", true},
+        Case{"random_autocontrast", &kRandomAutocontrastStage, ""},  // noise is stretched already
+        Case{"random_equalize", &kRandomEqualizeStage, "", true},
+        Case{"random_invert", &kRandomInvertStage, "", true},
+        Case{"random_posterize", &kRandomPosterizeStage, "bits: 3", true},
+        Case{"random_solarize", &kRandomSolarizeStage, "threshold: 128", true},
+        Case{"random_adjust_sharpness", &kRandomAdjustSharpnessStage, "factor: 2", true},
+        Case{"random_rotation", &kRandomRotationStage, "degrees: 30", true},
+        Case{"expanding_rotation", &kRandomRotationStage,
+             "degrees: 170 expand: true interpolation: BILINEAR", true},
+        Case{"random_affine", &kRandomAffineStage,
+             "degrees: 10 translate_x: 0.1 min_scale: 0.8 max_scale: 1.2 shear: 5", true},
+        Case{"rand_augment", &kRandAugmentStage, "", true},
+        Case{"trivial_augment_wide", &kTrivialAugmentWideStage, "interpolation: BILINEAR", true},
+        Case{"random_erasing", &kRandomErasingStage, "", true},
+        Case{"noise_erasing", &kRandomErasingStage, "fill: NOISE probability: 1", true},
+        Case{"normalize", &kNormalizeStage, "mean: 0.5 std: 0.25"},
+        Case{"normalize_to_float16", &kNormalizeStage, "mean: 0.5 std: 0.25 type: FLOAT16"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 class CropStageLaws : public StageLaws {};
@@ -152,6 +175,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"random_crop", &kRandomCropStage, "height: 13 width: 17", true},
         Case{"random_resized_crop", &kRandomResizedCropStage, "height: 24 width: 25", true},
         Case{"area", &kRandomResizedCropStage, "height: 9 width: 8 interpolation: AREA", true},
+        Case{"antialiased", &kRandomResizedCropStage,
+             "height: 19 width: 16 interpolation: BICUBIC antialias: true", true},
         Case{"large", &kRandomResizedCropStage, "height: 2000 width: 50", true}),
     [](const auto& test) { return std::string(test.param.name); });
 

@@ -14,13 +14,27 @@
 namespace echopipe::internal {
 
 extern const StageType kCenterCropStage;
+extern const StageType kColorJitterStage;
 extern const StageType kFilterStage;
+extern const StageType kGaussianBlurStage;
 extern const StageType kMapStage;
 extern const StageType kNormalizeStage;
+extern const StageType kRandAugmentStage;
+extern const StageType kRandomAdjustSharpnessStage;
+extern const StageType kRandomAffineStage;
+extern const StageType kRandomAutocontrastStage;
 extern const StageType kRandomCropStage;
+extern const StageType kRandomEqualizeStage;
+extern const StageType kRandomErasingStage;
 extern const StageType kRandomFlipStage;
+extern const StageType kRandomGrayscaleStage;
+extern const StageType kRandomInvertStage;
+extern const StageType kRandomPosterizeStage;
 extern const StageType kRandomResizedCropStage;
+extern const StageType kRandomRotationStage;
+extern const StageType kRandomSolarizeStage;
 extern const StageType kResizeStage;
+extern const StageType kTrivialAugmentWideStage;
 
 /// A stage from its message's fields as text ("height: 2"), after they have been validated.
 std::unique_ptr<Stage> MakeStage(const StageType& type, const std::string& fields,
