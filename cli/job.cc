@@ -1,4 +1,5 @@
 #include <condition_variable>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include <echopipe/bench/batch_hash.h>
+#include <echopipe/cli/exit_code.h>
 #include <echopipe/cli/job.h>
 #include <echopipe/cli/numbers.h>
 #include <echopipe/cli/progress.h>
@@ -161,7 +163,11 @@ JobResult RunJob(const Job& job, Console& console, const std::stop_token& stop) 
   job.spec.Validate();
   CheckNothingIsLost(job);
   const std::optional<PipelineCheckpoint> start = LoadStart(job, console);
-  const std::unique_ptr<Pipeline> pipeline = Open(job, start, console);
+  const std::unique_ptr<Pipeline> pipeline = [&] {
+    // Listing a server's folders may take long, and there is nothing to lose yet.
+    const std::stop_callback leave(stop, [] { std::_Exit(kInterrupted); });
+    return Open(job, start, console);
+  }();
   JobResult result;
   result.threads = job.runtime.threads > 0 ? job.runtime.threads : internal::AvailableCpus();
   if (start) result.first_step = start->steps();

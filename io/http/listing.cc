@@ -12,6 +12,9 @@ namespace {
 
 using Kind = FolderEntry::Kind;
 
+// What some editors begin a text with.
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 [[noreturn]] void ThrowCorrupt(std::string what, const std::string& where, std::string got) {
   throw Error({.code = ErrorCode::kCorrupt,
                .what = std::move(what),
@@ -123,7 +126,8 @@ std::optional<FolderEntry> EntryOf(std::string_view link, std::string_view path)
 
 Manifest::Manifest(std::string text, const std::string& where) : text_(std::move(text)) {
   uint64_t number = 0;
-  for (size_t begin = 0; begin < text_.size(); ++number) {
+  for (size_t begin = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+       begin < text_.size(); ++number) {
     const size_t end = std::min(text_.find('\n', begin), text_.size());
     std::string_view line = std::string_view(text_).substr(begin, end - begin);
     if (line.ends_with('\r')) line.remove_suffix(1);
