@@ -206,6 +206,19 @@ TEST(AdaptiveOrderLaws, AgreesWithTheModelDrawForDraw) {
   });
 }
 
+TEST(AdaptiveOrderLaws, NoItemIsHeldThatIsNotInThePool) {
+  ForEachCase([](const AdaptiveCase& c) {
+    AdaptiveBuffer<int> buffer(c.options);
+    const auto item = std::make_shared<const int>(0);
+    for (const AdaptiveEvent event : c.events) {
+      if (event == AdaptiveEvent::kAdmit) buffer.Admit(item);
+      if (event == AdaptiveEvent::kPass) buffer.Pass(item);
+      if (event == AdaptiveEvent::kEcho && buffer.CanEcho()) buffer.Echo();
+      ASSERT_EQ(item.use_count(), 1 + buffer.order().residents());
+    }
+  });
+}
+
 Buffer Restore(const AdaptiveOptions& options, const AdaptiveState& state) {
   std::vector<std::shared_ptr<const uint64_t>> items;
   for (const auto* residents : {&state.drawable, &state.blocked}) {

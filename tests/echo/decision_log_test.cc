@@ -120,13 +120,13 @@ TEST(DecisionLogTest, NothingNewIsNoBytes) {
 
 TEST(DecisionLogTest, TakesAByteOrTwoForEachRun) {
   DecisionLogWriter writer(kFingerprint, 0);
-  const int steps = 20'000;
+  const int steps = 40'000;
   for (int step = 0; step < steps; ++step) {
     writer.Add({Decision::kEcho, 170});
     writer.Add({Decision::kFresh, 86});
   }
   // Longer than a block may be, so that it is several.
-  EXPECT_GT(writer.waiting_bytes(), 50'000);
+  EXPECT_GT(writer.waiting_bytes(), 100'000);
   const std::string bytes = writer.TakeBytes();
   EXPECT_LT(bytes.size(), steps * 3 + 200);
   EXPECT_EQ(DecisionLog::FromBytes(bytes).end_draw(), uint64_t{steps} * 256);
