@@ -20,7 +20,7 @@ struct ECHOPIPE_EXPORT AdaptiveOptions {
   uint32_t max_factor = 8;          ///< most uses of one item: 1..kMaxFactor
   uint64_t shuffle_buffer = 1;      ///< used items held: 1..2^31
   uint64_t spacing = 0;             ///< least draws between two of one item: <= shuffle_buffer
-  uint64_t max_age = ~uint64_t{0};  ///< most draws since an item's fresh use: >= spacing, 1
+  uint64_t max_age = ~uint64_t{0};  ///< most draws since an item's fresh use: >= spacing and 1
   uint64_t seed = 0;
   uint64_t point = 0;  ///< tells the echo points of one pipeline apart
 
@@ -119,7 +119,6 @@ class ECHOPIPE_EXPORT AdaptiveOrder {
 
   Slot NewSlot();
   Slot MostUsed() const;
-  void Restore(const AdaptiveState::Resident& resident, Slot slot);
   Pick Use(Slot slot);
   void AppendToLevel(Slot slot);
   void RemoveFromLevel(Slot slot);

@@ -10,19 +10,18 @@
 
 namespace echopipe {
 
-/// What an adaptive echo point sees when it has a credit.
-struct Situation {
-  bool fresh_waits = false;     ///< the next item in order is here
-  bool upstream_ended = false;  ///< none will come any more
-  bool can_echo = false;        ///< AdaptiveOrder::CanEcho()
-};
-
 /// Says what an adaptive echo point does with a credit.
 ///
 /// Threads: one caller at a time.
 class ECHOPIPE_EXPORT Decisions {
  public:
   enum class Step { kWait, kFresh, kEcho, kEnd };
+  /// What the point sees.
+  struct Situation {
+    bool fresh_waits = false;     ///< the next item in order is here
+    bool upstream_ended = false;  ///< none will come any more
+    bool can_echo = false;        ///< AdaptiveOrder::CanEcho()
+  };
 
   virtual ~Decisions() = default;
   /// What is to be done, and then taken as done. After kWait it is asked again when something has

@@ -11,6 +11,7 @@
 namespace echopipe {
 namespace {
 
+using Situation = Decisions::Situation;
 using Step = Decisions::Step;
 
 constexpr bool kBools[] = {false, true};
