@@ -36,6 +36,8 @@ class ECHOPIPE_THREAD_ANNOTATION(scoped_lockable) MutexLock {
       : mutex_(mutex) {
     mutex_.lock();
   }
+  /// Of one that is locked already.
+  MutexLock(Mutex& mutex, std::adopt_lock_t) ECHOPIPE_REQUIRES(mutex) : mutex_(mutex) {}
   ~MutexLock() ECHOPIPE_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;

@@ -3,12 +3,12 @@
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <echopipe/base/error.h>
+#include <echopipe/base/file_descriptor.h>
 #include <echopipe/base/replace_file.h>
 
 namespace echopipe {
@@ -23,43 +23,28 @@ namespace fs = std::filesystem;
                .where = path});
 }
 
-/// A descriptor, closed at the end of its scope.
-class File {
- public:
-  File(const std::string& path, int flags)
-      : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
+bool IsAt(const FileDescriptor& file, const std::string& path) {
+  struct stat mine = {};
+  struct stat there = {};
+  return fstat(file.get(), &mine) == 0 && stat(path.c_str(), &there) == 0 &&
+         mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+}
 
-  bool is_open() const { return descriptor_ >= 0; }
-  bool Is(const std::string& path) const {
-    struct stat mine = {};
-    struct stat there = {};
-    return fstat(descriptor_, &mine) == 0 && stat(path.c_str(), &there) == 0 &&
-           mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
-  }
-  /// Waits until nobody else has it. Where a file system has no locks, writers are on their own.
-  void Lock() const {
-    while (flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) continue;
-  }
-  bool Write(std::string_view bytes) const {
-    if (ftruncate(descriptor_, 0) != 0) return false;
-    while (!bytes.empty()) {
-      const ssize_t count = write(descriptor_, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return false;
-      bytes.remove_prefix(static_cast<size_t>(count));
-    }
-    return Sync();
-  }
-  bool Sync() const { return fsync(descriptor_) == 0; }
+// Waits until nobody else has it. Where a file system has no locks, writers are on their own.
+void Lock(const FileDescriptor& file) {
+  while (flock(file.get(), LOCK_EX) != 0 && errno == EINTR) continue;
+}
 
- private:
-  int descriptor_;
-};
+bool WriteAll(const FileDescriptor& file, std::string_view bytes) {
+  if (ftruncate(file.get(), 0) != 0) return false;
+  while (!bytes.empty()) {
+    const ssize_t count = write(file.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return fsync(file.get()) == 0;
+}
 
 // Where a link leads, so that the file there is replaced and not the link.
 std::string Followed(const std::string& path) {
@@ -77,7 +62,7 @@ void CheckReplaceable(const std::string& path) {
 }
 
 // Precondition: the temporary file is locked.
-void WriteBy(const std::string& temporary, const File& file, std::string_view bytes,
+void WriteBy(const std::string& temporary, const FileDescriptor& file, std::string_view bytes,
              const std::string& path) {
   const auto check = [&](bool done) {
     if (done) return;
@@ -86,11 +71,11 @@ void WriteBy(const std::string& temporary, const File& file, std::string_view by
     errno = reason;
     ThrowErrno(path, "cannot write the file");
   };
-  check(file.Write(bytes));
+  check(WriteAll(file, bytes));
   check(rename(temporary.c_str(), path.c_str()) == 0);
   const fs::path folder = fs::path(path).parent_path();
-  const File folder_file(folder.empty() ? "." : folder.native(), O_RDONLY | O_DIRECTORY);
-  if (!folder_file.is_open() || !folder_file.Sync()) ThrowErrno(path, "cannot keep the file");
+  const FileDescriptor entries(folder.empty() ? "." : folder.native(), O_RDONLY | O_DIRECTORY);
+  if (!entries.is_open() || fsync(entries.get()) != 0) ThrowErrno(path, "cannot keep the file");
 }
 
 }  // namespace
@@ -100,11 +85,11 @@ void ReplaceFile(const std::string& path, std::string_view bytes) {
   CheckReplaceable(target);
   const std::string temporary = target + ".tmp";
   while (true) {
-    const File file(temporary, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
+    const FileDescriptor file(temporary, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
     if (!file.is_open()) ThrowErrno(path, "cannot write the file");
-    file.Lock();
+    Lock(file);
     // Whoever had it before may have renamed it.
-    if (file.Is(temporary)) return WriteBy(temporary, file, bytes, target);
+    if (IsAt(file, temporary)) return WriteBy(temporary, file, bytes, target);
   }
 }
 

@@ -35,12 +35,12 @@ void TellOfTheRest(uint64_t bad_count, Console& console) {
 }
 
 std::shared_ptr<Storage> StorageFor(const Job& job, std::shared_ptr<Clock> clock) {
-  std::shared_ptr<Storage> local = MakeLocalStorage(job.runtime.reads_in_flight);
+  std::shared_ptr<Storage> storage = MakeStorage(job.runtime.reads_in_flight, job.runtime.http);
   const ShapeOptions& link = job.link;
   if (link.bytes_per_second == 0 && link.latency.count() == 0 && link.jitter.count() == 0) {
-    return local;
+    return storage;
   }
-  return MakeShapedStorage(std::move(local), link, std::move(clock));
+  return MakeShapedStorage(std::move(storage), link, std::move(clock));
 }
 
 // A run that begins anew would overwrite another's place.

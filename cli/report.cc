@@ -30,6 +30,21 @@ void AddEchoPoint(size_t i, const std::string& position, std::vector<Row>* rows)
                    }});
 }
 
+void AddNetwork(std::vector<Row>* rows) {
+  const auto add = [rows](const char* name, auto value) {
+    rows->push_back({name, [value](const JobResult& run) { return value(run.stats.network); }});
+  };
+  add("network", [](const NetworkStats& network) {
+    return Bytes(static_cast<uint64_t>(network.bytes_per_s)) + "/s";
+  });
+  add("requests", [](const NetworkStats& network) { return WithCommas(network.requests); });
+  add("most at once",
+      [](const NetworkStats& network) { return WithCommas(network.peak_requests_in_flight); });
+  add("sent again", [](const NetworkStats& network) { return WithCommas(network.retries); });
+  add("throttled",
+      [](const NetworkStats& network) { return Decimal(network.throttled_s, 1) + " s"; });
+}
+
 // Without a steady state there is nothing to tell of it.
 std::string Steady(const JobResult& run, const std::string& figure) {
   return run.stats.examples_per_s > 0 ? figure : "too short";
@@ -50,6 +65,7 @@ std::vector<Row> Rows(const JobResult& first) {
       {"bytes read", [](const Run& run) { return Bytes(run.stats.bytes_read); }},
       {"bad examples", [](const Run& run) { return WithCommas(run.stats.bad_count); }},
   };
+  if (first.stats.network.requests > 0) AddNetwork(&rows);
   if (first.first_step > 0) {
     rows.push_back({"first step", [](const Run& run) { return WithCommas(run.first_step); }});
   }
@@ -104,6 +120,15 @@ ordered_json ToJson(const StageStats& stage) {
           {"seconds_per_item", stage.seconds_per_item}};
 }
 
+ordered_json ToJson(const NetworkStats& network) {
+  return {{"bytes_per_s", network.bytes_per_s},
+          {"requests", network.requests},
+          {"retries", network.retries},
+          {"resumed", network.resumed},
+          {"peak_requests_in_flight", network.peak_requests_in_flight},
+          {"throttled_s", network.throttled_s}};
+}
+
 ordered_json ToJson(const WindowStats& window) {
   return {{"name", window.name},
           {"window", window.window},
@@ -155,6 +180,7 @@ std::string Json(const JobResult& result) {
       {"stall_share", stats.stall_share},
       {"records", stats.records},
       {"bytes_read", stats.bytes_read},
+      {"network", ToJson(stats.network)},
       {"peak_bytes_in_flight", stats.peak_bytes_in_flight},
       {"bad_count", stats.bad_count},
       {"bad_examples", ToJson(stats.bad_examples)},

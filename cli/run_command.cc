@@ -83,7 +83,9 @@ constexpr const char* kFooter =
 }  // namespace
 
 RunCommand::RunCommand(CLI::App& app)
-    : command_(app.add_subcommand("run", kDescription)), spec_flags_(*command_) {
+    : command_(app.add_subcommand("run", kDescription)),
+      spec_flags_(*command_),
+      http_flags_(*command_) {
   command_->footer(kFooter);
   command_->add_option(
       "SPEC", spec_file_,
@@ -236,6 +238,7 @@ ExitCode RunCommand::Run() {
     return kOk;
   }
   CheckRank(job_.rank);
+  job_.runtime.http = http_flags_.options();
   const Interrupt interrupt;
   Console console(quiet_);
   const JobResult result = RunJob(job_, console, interrupt.token());

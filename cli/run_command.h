@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include <echopipe/cli/exit_code.h>
+#include <echopipe/cli/http_flags.h>
 #include <echopipe/cli/job.h>
 #include <echopipe/cli/spec_flags.h>
 
@@ -33,6 +34,7 @@ class RunCommand {
   CLI::App* command_;
   std::string spec_file_;
   SpecFlags spec_flags_;
+  HttpFlags http_flags_;
   Job job_;
   bool print_spec_ = false;
   bool json_ = false;

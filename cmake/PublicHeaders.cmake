@@ -6,6 +6,7 @@ set(ECHOPIPE_PUBLIC_HEADERS
   base/export.h
   base/mutex.h
   base/replace_file.h
+  io/http_storage.h
   io/shaped_storage.h
   io/storage.h
   pipeline/batch.h

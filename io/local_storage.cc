@@ -8,10 +8,10 @@
 #include <thread>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <echopipe/base/file_descriptor.h>
 #include <echopipe/base/mutex.h>
 #include <echopipe/io/storage.h>
 #include <echopipe/io/storage_error.h>
@@ -25,21 +25,6 @@ using internal::SystemError;
 using internal::UnreadForMemory;
 
 constexpr int kMaxThreads = 1024;
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  ~FileDescriptor() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 Error IoError(const std::string& path, std::string what) {
   return Error({.code = ErrorCode::kIo, .what = std::move(what), .where = path});
@@ -62,15 +47,6 @@ Result<uint64_t> FileSize(const std::string& path, const struct stat& status) {
   if (S_ISDIR(status.st_mode)) return IoError(path, "it is a folder");
   if (!S_ISREG(status.st_mode)) return IoError(path, "it is not a regular file");
   return static_cast<uint64_t>(status.st_size);
-}
-
-// O_NONBLOCK: opening a FIFO must not wait for its writer.
-int OpenForReading(const std::string& path) {
-  int descriptor = -1;
-  do {
-    descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  } while (descriptor < 0 && errno == EINTR);
-  return descriptor;
 }
 
 // The bytes read into `to`: fewer than its size if the file ends earlier; nothing on an error.
@@ -96,9 +72,10 @@ std::shared_ptr<const Buffer> FirstBytes(const Buffer& buffer, size_t count, Buf
 Result<ReadResult> ReadRange(const ReadRequest& request, BufferPool& pool) {
   const std::string& path = request.path;
   if (HoldsZeroByte(path)) return ZeroByteError(path);
-  const FileDescriptor file(OpenForReading(path));
+  // O_NONBLOCK: opening a FIFO must not wait for its writer.
+  const FileDescriptor file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   struct stat status = {};
-  if (file.get() < 0 || fstat(file.get(), &status) != 0) return ErrnoError(path);
+  if (!file.is_open() || fstat(file.get(), &status) != 0) return ErrnoError(path);
   const Result<uint64_t> size = FileSize(path, status);
   if (!size.ok()) return size.error();
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include <echopipe/base/mutex.h>
 #include <echopipe/io/folder_source.h>
 #include <echopipe/io/formats/image_folder.h>
 #include <echopipe/io/glob.h>
@@ -20,7 +21,7 @@ using internal::SampleMembers;
 // Their order takes memory for each; far above any real use.
 constexpr uint64_t kMaxWindow = 100'000'000;
 constexpr uint64_t kMaxEpochs = uint64_t{1} << 32;
-// Over a network it would take too long to ask for more shards one by one.
+// Over a network it would take too long to ask for more shards.
 constexpr size_t kMostShardsAskedFor = 1000;
 constexpr size_t kMostShardsNamed = 3;
 
@@ -152,6 +153,47 @@ std::vector<std::string> ExpandAll(const proto::Source& spec, Storage& storage) 
   return names;
 }
 
+/// Which of the objects asked for are not there. Reads of no bytes, all at once: over a network the
+/// time of one would add up.
+class MissingObjects {
+ public:
+  static std::vector<std::string> Of(const std::vector<std::string>& names, Storage& storage) {
+    MissingObjects answers(names.size());
+    BufferPool pool;
+    for (size_t i = 0; i < names.size(); ++i) {
+      storage.Read({.path = names[i]}, pool, [&answers, i](const Result<ReadResult>& result) {
+        answers.Take(i, !result.ok() && result.error().code() == ErrorCode::kNotFound);
+      });
+    }
+    std::vector<std::string> missing;
+    const std::vector<bool> is_missing = answers.Wait();
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (is_missing[i]) missing.push_back(names[i]);
+    }
+    return missing;
+  }
+
+ private:
+  explicit MissingObjects(size_t count) : is_missing_(count), due_(count) {}
+
+  void Take(size_t i, bool is_missing) {
+    MutexLock lock(mutex_);
+    is_missing_[i] = is_missing;
+    if (--due_ == 0) all_came_.NotifyAll();
+  }
+
+  std::vector<bool> Wait() {
+    MutexLock lock(mutex_);
+    while (due_ > 0) all_came_.Wait(mutex_);
+    return is_missing_;
+  }
+
+  Mutex mutex_;
+  CondVar all_came_;
+  std::vector<bool> is_missing_ ECHOPIPE_GUARDED_BY(mutex_);
+  size_t due_ ECHOPIPE_GUARDED_BY(mutex_);
+};
+
 // Shards that a pattern has found are there.
 void CheckShardsAreThere(const proto::Source& spec, Storage& storage) {
   std::vector<std::string> names;
@@ -160,17 +202,14 @@ void CheckShardsAreThere(const proto::Source& spec, Storage& storage) {
     std::move(plain.begin(), plain.end(), std::back_inserter(names));
   }
   if (names.size() > kMostShardsAskedFor) return;
-  std::string named;
-  size_t missing = 0;
-  for (const std::string& name : names) {
-    const Result<uint64_t> size = storage.Size(name);
-    if (size.ok() || size.error().code() != ErrorCode::kNotFound) continue;
-    if (missing++ < kMostShardsNamed) named += (named.empty() ? "" : ", ") + name;
-  }
-  if (missing == 0) return;
-  if (missing > kMostShardsNamed) named += ", ...";
+  const std::vector<std::string> missing = MissingObjects::Of(names, storage);
+  if (missing.empty()) return;
+  std::string named = missing[0];
+  for (size_t i = 1; i < std::min(missing.size(), kMostShardsNamed); ++i)
+    named += ", " + missing[i];
+  if (missing.size() > kMostShardsNamed) named += ", ...";
   throw Error({.code = ErrorCode::kNotFound,
-               .what = std::to_string(missing) + " of " + std::to_string(names.size()) +
+               .what = std::to_string(missing.size()) + " of " + std::to_string(names.size()) +
                        " shards are not there: " + named,
                .where = "source.uri"});
 }

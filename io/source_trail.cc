@@ -1,4 +1,4 @@
-#include <unordered_map>
+#include <memory>
 #include <utility>
 
 #include <echopipe/io/source_trail.h>
@@ -9,11 +9,12 @@ SourceTrail::SourceTrail(const SourceState& start, OptionsOfEpoch window_options
     : window_options_(std::move(window_options)), place_(start) {
   place_.window = {};
   place_.residents.clear();
-  window_.emplace(window_options_(start.epoch), start.window);
-  for (size_t slot = 0; slot < start.residents.size(); ++slot) {
-    held_.push_back(
-        {.item = start.window.drawable.at(slot).item, .resident = start.residents[slot]});
+  std::vector<std::shared_ptr<const SourceState::Resident>> residents;
+  residents.reserve(start.residents.size());
+  for (const SourceState::Resident& resident : start.residents) {
+    residents.push_back(std::make_shared<const SourceState::Resident>(resident));
   }
+  window_.emplace(window_options_(start.epoch), start.window, std::move(residents));
 }
 
 void SourceTrail::BeginEpoch(uint64_t epoch) {
@@ -52,7 +53,6 @@ void SourceTrail::Follow(Step step) {
     case Step::Kind::kBeginEpoch:
       place_ = {.epoch = step.number};
       window_.emplace(window_options_(step.number));
-      held_.clear();
       break;
     case Step::Kind::kAdmit:
       FollowAdmit(*std::move(step.entry));
@@ -61,9 +61,7 @@ void SourceTrail::Follow(Step step) {
       window_->Close();
       break;
     case Step::Kind::kDraw:
-      if (const std::optional<EchoOrder::Pick> pick = window_->Draw()) {
-        place_.records += held_[pick->slot].resident.error ? 0 : 1;
-      }
+      if (const auto use = window_->Draw()) place_.records += use->item->error ? 0 : 1;
       break;
     case Step::Kind::kEndItem:
       place_.next_ordinal = step.number;
@@ -72,10 +70,7 @@ void SourceTrail::Follow(Step step) {
 }
 
 void SourceTrail::FollowAdmit(Entry entry) {
-  const uint64_t item = window_->admitted();
-  const EchoOrder::Slot slot = window_->Offer();
-  if (slot >= held_.size()) held_.resize(slot + 1);
-  held_[slot] = {.item = item, .resident = std::move(entry.resident)};
+  window_->Offer(std::make_shared<const SourceState::Resident>(std::move(entry.resident)));
   if (entry.shard != place_.shard) place_.keys.clear();
   if (entry.key_hash) place_.keys.push_back(*entry.key_hash);
   if (entry.next_shard != entry.shard) place_.keys.clear();
@@ -87,11 +82,7 @@ SourceState SourceTrail::state() const {
   MutexLock lock(mutex_);
   SourceState state = place_;
   state.window = window_->State();
-  std::unordered_map<uint64_t, const SourceState::Resident*> residents;
-  for (const Held& held : held_) residents[held.item] = &held.resident;
-  for (const EchoState::Resident& resident : state.window.drawable) {
-    state.residents.push_back(*residents.at(resident.item));
-  }
+  for (const auto& resident : window_->Residents()) state.residents.push_back(*resident);
   return state;
 }
 

@@ -9,7 +9,7 @@
 
 #include <echopipe/base/error.h>
 #include <echopipe/base/mutex.h>
-#include <echopipe/echo/echo_order.h>
+#include <echopipe/echo/echo_buffer.h>
 #include <echopipe/io/source.h>
 
 namespace echopipe::internal {
@@ -53,11 +53,6 @@ class SourceTrail {
     std::optional<Entry> entry = {};
   };
 
-  struct Held {
-    uint64_t item = 0;  // the how-manieth admitted
-    SourceState::Resident resident;
-  };
-
   void Add(Step step);
   void Follow(Step step) ECHOPIPE_REQUIRES(mutex_);
   void FollowAdmit(Entry entry) ECHOPIPE_REQUIRES(mutex_);
@@ -66,8 +61,7 @@ class SourceTrail {
   mutable Mutex mutex_;
   std::deque<Step> steps_ ECHOPIPE_GUARDED_BY(mutex_);
   SourceState place_ ECHOPIPE_GUARDED_BY(mutex_);  // without window and residents
-  std::optional<EchoOrder> window_ ECHOPIPE_GUARDED_BY(mutex_);
-  std::vector<Held> held_ ECHOPIPE_GUARDED_BY(mutex_);  // by slot
+  std::optional<EchoBuffer<SourceState::Resident>> window_ ECHOPIPE_GUARDED_BY(mutex_);
 };
 
 }  // namespace echopipe::internal

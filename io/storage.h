@@ -35,6 +35,14 @@ struct ReadResult {
 struct StorageStats {
   uint64_t reads = 0;       ///< completed, with or without success
   uint64_t bytes_read = 0;  ///< of payload
+
+  // Of a network:
+  uint64_t requests = 0;  ///< sent, retries too
+  uint64_t retries = 0;   ///< of these, sent because one before failed
+  uint64_t resumed = 0;   ///< of these, for the rest of an answer that was cut off
+  uint64_t requests_in_flight = 0;
+  uint64_t peak_requests_in_flight = 0;
+  double throttled_s = 0;  ///< from a server's asking for less to its next good answer
 };
 
 /// Where objects are: named byte sequences in folders, read by range.

@@ -5,11 +5,11 @@
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <echopipe/base/error.h>
+#include <echopipe/base/file_descriptor.h>
 #include <echopipe/base/random.h>
 #include <echopipe/base/replace_file.h>
 #include <echopipe/pipeline/checkpoint.h>
@@ -47,25 +47,7 @@ constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
         what + ": " + std::generic_category().message(reason));
 }
 
-/// A descriptor, closed at the end of its scope.
-class File {
- public:
-  File(const std::string& path, int flags)
-      : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
-  ~File() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  bool is_open() const { return descriptor_ >= 0; }
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
-std::string Read(const File& file, size_t size, const std::string& path) {
+std::string Read(const FileDescriptor& file, size_t size, const std::string& path) {
   std::string bytes(size, '\0');
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t count = read(file.get(), bytes.data() + done, bytes.size() - done);
@@ -79,7 +61,7 @@ std::string Read(const File& file, size_t size, const std::string& path) {
 
 // Something else under that name is not to be lost by a slip.
 void CheckOverwritable(const std::string& path) {
-  const File file(path, O_RDONLY | O_NONBLOCK);
+  const FileDescriptor file(path, O_RDONLY | O_NONBLOCK);
   struct stat status = {};
   if (!file.is_open() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
   constexpr size_t kSize = Header::kMagic.size();
@@ -90,8 +72,8 @@ void CheckOverwritable(const std::string& path) {
 
 }  // namespace
 
-PipelineCheckpoint::PipelineCheckpoint(const proto::Checkpoint& message)
-    : message_(std::make_shared<const proto::Checkpoint>(message)) {}
+PipelineCheckpoint::PipelineCheckpoint(proto::Checkpoint message)
+    : message_(std::make_shared<const proto::Checkpoint>(std::move(message))) {}
 
 PipelineCheckpoint PipelineCheckpoint::FromBytes(std::string_view bytes, std::string_view name) {
   Header header;
@@ -119,19 +101,20 @@ PipelineCheckpoint PipelineCheckpoint::FromBytes(std::string_view bytes, std::st
       !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     Throw(ErrorCode::kCorrupt, name, "the checkpoint is damaged: its checksum is wrong");
   }
-  return PipelineCheckpoint(message);
+  return PipelineCheckpoint(std::move(message));
 }
 
 std::string PipelineCheckpoint::ToBytes() const {
-  const std::string payload = message_->SerializeAsString();
-  const Header header{.size = payload.size(), .hash = HashBytes(payload)};
-  std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
-  bytes += payload;
+  std::string bytes(sizeof(Header), '\0');
+  message_->AppendToString(&bytes);
+  const std::string_view message = std::string_view(bytes).substr(sizeof(Header));
+  const Header header{.size = message.size(), .hash = HashBytes(message)};
+  std::memcpy(bytes.data(), &header, sizeof(header));
   return bytes;
 }
 
 PipelineCheckpoint PipelineCheckpoint::Load(const std::string& path) {
-  const File file(path, O_RDONLY | O_NONBLOCK);
+  const FileDescriptor file(path, O_RDONLY | O_NONBLOCK);
   struct stat status = {};
   if (!file.is_open() || fstat(file.get(), &status) != 0) {
     ThrowErrno(path, "cannot read the checkpoint");

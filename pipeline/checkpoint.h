@@ -28,7 +28,7 @@ class ECHOPIPE_EXPORT PipelineCheckpoint {
   /// The newest format that is read here, and the one that is written.
   static constexpr uint32_t kFormat = 1;
 
-  explicit PipelineCheckpoint(const proto::Checkpoint& message);
+  explicit PipelineCheckpoint(proto::Checkpoint message);
 
   /// From what ToBytes() gave; `name` is for its errors.
   static PipelineCheckpoint FromBytes(std::string_view bytes, std::string_view name = "checkpoint");

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <echopipe/base/clock.h>
+#include <echopipe/io/http_storage.h>
 #include <echopipe/io/storage.h>
 
 namespace echopipe {
@@ -30,8 +31,11 @@ struct RuntimeOptions {
   /// Makes a batch tensor's memory (pinned memory, for example); null: the pipeline's own pool.
   /// Called on the pipeline's threads.
   std::function<std::shared_ptr<uint8_t>(size_t bytes)> allocator = nullptr;
-  /// Where records are read from; null: this machine's files.
+  /// Where records are read from; null: http:// and https:// uris from their servers, all others
+  /// from this machine's files.
   std::shared_ptr<Storage> storage = nullptr;
+  /// How servers are talked to, where `storage` is null.
+  HttpOptions http = {};
   /// Null: the steady clock.
   std::shared_ptr<Clock> clock = nullptr;
   /// Told of what a person may want to know (files passed over, bad examples); quiet by default.

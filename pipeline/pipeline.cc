@@ -9,6 +9,7 @@
 #include <echopipe/pipeline/graph/graph.h>
 #include <echopipe/pipeline/graph/memory_need.h>
 #include <echopipe/pipeline/graph/shadow_codec.h>
+#include <echopipe/pipeline/graph/verdict.h>
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/pipeline/stages/stage.h>
 #include <echopipe/proto/pipeline.pb.h>
@@ -63,8 +64,9 @@ class Pipeline::Impl {
        const std::optional<Start>& start)
       : spec_(spec),
         rank_(rank),
-        storage_(options.storage ? options.storage : MakeLocalStorage(options.reads_in_flight)),
-        bytes_before_(storage_->Stats().bytes_read),
+        storage_(options.storage ? options.storage
+                                 : MakeStorage(options.reads_in_flight, options.http)),
+        before_(storage_->Stats()),
         graph_(
             spec, options, options.clock ? options.clock : MakeSteadyClock(),
             [&](BufferPool& pool, std::function<void()> wake) {
@@ -103,16 +105,25 @@ class Pipeline::Impl {
     message.set_world(rank_.world);
     message.set_data_fingerprint(graph().source().fingerprint());
     internal::Encode(graph().State(), &message);
-    return PipelineCheckpoint(message);
+    return PipelineCheckpoint(std::move(message));
   }
-  uint64_t bytes_read() const { return storage_->Stats().bytes_read - bytes_before_; }
+  /// Since Open; the storage may have served others before.
+  StorageStats read() const {
+    StorageStats read = storage_->Stats();
+    read.bytes_read -= before_.bytes_read;
+    read.requests -= before_.requests;
+    read.retries -= before_.retries;
+    read.resumed -= before_.resumed;
+    read.throttled_s -= before_.throttled_s;
+    return read;
+  }
 
  private:
   pid_t pid_ = getpid();
   PipelineSpec spec_;
   Rank rank_;
   std::shared_ptr<Storage> storage_;
-  uint64_t bytes_before_;
+  StorageStats before_;
   internal::Graph graph_;
 };
 
@@ -158,7 +169,18 @@ PipelineCheckpoint Pipeline::Checkpoint() const { return impl_->Checkpoint(); }
 
 PipelineStats Pipeline::Stats() const {
   PipelineStats stats = impl_->graph().Stats();
-  stats.bytes_read = impl_->bytes_read();
+  const StorageStats read = impl_->read();
+  stats.bytes_read = read.bytes_read;
+  if (read.requests == 0) return stats;
+  stats.network = {
+      .requests = read.requests,
+      .retries = read.retries,
+      .resumed = read.resumed,
+      .requests_in_flight = read.requests_in_flight,
+      .peak_requests_in_flight = read.peak_requests_in_flight,
+      .throttled_s = read.throttled_s,
+      .bytes_per_s = stats.seconds > 0 ? static_cast<double>(read.bytes_read) / stats.seconds : 0};
+  stats.verdict += " " + internal::NetworkVerdict(stats);
   return stats;
 }
 

@@ -44,6 +44,17 @@ struct WindowStats {
   uint64_t peak_in_flight = 0;  ///< never more than `window`
 };
 
+/// What servers have been asked for, if any.
+struct NetworkStats {
+  uint64_t requests = 0;  ///< sent, retries too
+  uint64_t retries = 0;   ///< of these, sent because one before failed
+  uint64_t resumed = 0;   ///< of these, for the rest of an answer that was cut off
+  uint64_t requests_in_flight = 0;
+  uint64_t peak_requests_in_flight = 0;
+  double throttled_s = 0;  ///< from a server's asking for less to its next good answer
+  double bytes_per_s = 0;  ///< of payload, since Open
+};
+
 /// What a pipeline has done so far.
 ///
 /// Steady-state figures run from the first batch to the last fresh read, so that neither start-up
@@ -60,6 +71,7 @@ struct PipelineStats {
   double stall_share = 0;     ///< of the steady state's time
   uint64_t records = 0;       ///< delivered by the source, good and bad
   uint64_t bytes_read = 0;
+  NetworkStats network = {};
   uint64_t bytes_in_flight = 0;  ///< of reads and records not yet in the pipeline
   uint64_t peak_bytes_in_flight = 0;
   uint64_t bad_count = 0;                     ///< records that are bad, each counted once

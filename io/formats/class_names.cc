@@ -1,7 +1,4 @@
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -9,22 +6,14 @@
 #include <unordered_set>
 #include <utility>
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <echopipe/base/error.h>
+#include <echopipe/base/replace_file.h>
 #include <echopipe/io/formats/class_names.h>
 
 namespace echopipe::internal {
 namespace {
 
 constexpr size_t kMaxFileBytes = size_t{64} << 20;
-
-[[noreturn]] void ThrowErrno(const std::string& path, const std::string& what) {
-  throw Error({.code = ErrorCode::kIo,
-               .what = what + ": " + std::generic_category().message(errno),
-               .where = path});
-}
 
 std::string ReadAll(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -65,43 +54,6 @@ std::vector<std::string> SplitLines(const std::string& path, std::string_view te
   return names;
 }
 
-// A file of a name that nobody else uses, beside `path`.
-class NewFile {
- public:
-  explicit NewFile(const std::string& path)
-      : path_(path + ".XXXXXX"), fd_(::mkstemp(path_.data())) {
-    if (fd_ < 0) ThrowErrno(path, "cannot write the classes file");
-  }
-  ~NewFile() {
-    ::close(fd_);
-    if (!renamed_) ::unlink(path_.c_str());
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  void Write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) ThrowErrno(path_, "cannot write the classes file");
-      bytes.remove_prefix(static_cast<size_t>(written));
-    }
-  }
-  void RenameTo(const std::string& path) {
-    // mkstemp() leaves it to its owner alone; others may train on the same folder.
-    if (::fchmod(fd_, 0644) != 0 || ::fsync(fd_) != 0 ||
-        ::rename(path_.c_str(), path.c_str()) != 0) {
-      ThrowErrno(path, "cannot write the classes file");
-    }
-    renamed_ = true;
-  }
-
- private:
-  std::string path_;
-  int fd_;
-  bool renamed_ = false;
-};
-
 }  // namespace
 
 std::optional<std::vector<std::string>> ReadClassNames(const std::string& path) {
@@ -121,9 +73,7 @@ void WriteClassNames(const std::string& path, const std::vector<std::string>& na
     }
     text += name + "\n";
   }
-  NewFile file(path);
-  file.Write(text);
-  file.RenameTo(path);
+  ReplaceFile(path, text);
 }
 
 }  // namespace echopipe::internal

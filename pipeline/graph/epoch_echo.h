@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -82,6 +83,21 @@ class EpochEcho {
       epoch_borders_.pop_front();
     }
     return drawn;
+  }
+  /// The next use, after admitting what `pull` gives (items of T, null at their end); nothing when
+  /// all are used up.
+  template <class Pull>
+  std::optional<Drawn> DrawFrom(Pull pull) {
+    while (next() == Step::kAdmit) {
+      if (std::shared_ptr<const T> item = pull()) {
+        const bool ends_epoch = item->ends_epoch;
+        Admit(std::move(item), ends_epoch);
+      } else {
+        EndUpstream();
+      }
+    }
+    if (next() == Step::kEnd) return std::nullopt;
+    return Draw();
   }
   void Put(EchoOrder::Slot slot, std::shared_ptr<const T> item) {
     buffer_.Put(slot, std::move(item));

@@ -339,8 +339,10 @@ std::optional<Batch> Graph::Take() {
     return progress_.load() != std::exchange(seen, progress_.load()) && stuck;
   });
   if (batch) {
-    Post(*last_joint_node_, Message::Credit(1));
-    Enqueue([this] { shadow_->FollowIfFree(outlet_->steps()); });
+    Enqueue([this] {
+      last_joint_node_->try_put(Message::Credit(1));
+      shadow_->FollowIfFree(outlet_->steps());
+    });
   }
   return batch;
 }

@@ -1,3 +1,5 @@
+#include <mutex>
+#include <new>
 #include <utility>
 
 #include <echopipe/pipeline/graph/shadow.h>
@@ -58,8 +60,8 @@ Shadow::Shadow(const Plan& plan, const ShadowState* start, ShadowLogs& logs, Sou
 
 void Shadow::FollowIfFree(uint64_t steps) {
   if (!mutex_.try_lock()) return;
+  MutexLock lock(mutex_, std::adopt_lock);
   Follow(steps);
-  mutex_.unlock();
 }
 
 ShadowState Shadow::StateAfter(uint64_t steps) {
@@ -76,29 +78,24 @@ ShadowState Shadow::StateAfter(uint64_t steps) {
 }
 
 void Shadow::Follow(uint64_t steps) {
-  for (; steps_ < steps && !error_; ++steps_) {
-    if (!PullBatch(batch_echoes_.size()) && !error_) error_ = Inconsistent();
+  try {
+    for (; steps_ < steps && !error_; ++steps_) {
+      if (!PullBatch(batch_echoes_.size()) && !error_) error_ = Inconsistent();
+    }
+    source_.Advance(std::exchange(records_, 0));
+  } catch (const std::bad_alloc&) {  // half of a batch has been followed
+    error_ = OutOfMemory();
   }
-  source_.Advance(std::exchange(records_, 0));
 }
 
 // What comes to the echo point of batches with this number; behind the last, to the consumer.
 std::shared_ptr<const ShadowBatch> Shadow::PullBatch(size_t edge) {
   if (edge == 0) return MakeBatch();
-  EpochEcho<ShadowBatch>& echo = batch_echoes_[edge - 1];
-  while (echo.next() == EpochEcho<ShadowBatch>::Step::kAdmit) {
-    if (std::shared_ptr<const ShadowBatch> batch = PullBatch(edge - 1)) {
-      const bool ends_epoch = batch->ends_epoch;
-      echo.Admit(std::move(batch), ends_epoch);
-    } else {
-      echo.EndUpstream();
-    }
-  }
-  if (echo.next() == EpochEcho<ShadowBatch>::Step::kEnd) return nullptr;
-  const auto drawn = echo.Draw();
-  auto batch = std::make_shared<ShadowBatch>(*drawn.use.item);
-  batch->uses.push_back(drawn.use.use);
-  batch->ends_epoch = drawn.ends_epoch;
+  const auto drawn = batch_echoes_[edge - 1].DrawFrom([&] { return PullBatch(edge - 1); });
+  if (!drawn) return nullptr;
+  auto batch = std::make_shared<ShadowBatch>(*drawn->use.item);
+  batch->uses.push_back(drawn->use.use);
+  batch->ends_epoch = drawn->ends_epoch;
   return batch;
 }
 
@@ -149,21 +146,12 @@ std::shared_ptr<const ShadowItem> Shadow::PullItem(size_t edge) {
 }
 
 std::shared_ptr<ShadowItem> Shadow::DrawItem(size_t index) {
-  EpochEcho<ShadowItem>& echo = echoes_[index];
-  while (echo.next() == EpochEcho<ShadowItem>::Step::kAdmit) {
-    if (std::shared_ptr<const ShadowItem> item = PullItem(index)) {
-      const bool ends_epoch = item->ends_epoch;
-      echo.Admit(std::move(item), ends_epoch);
-    } else {
-      echo.EndUpstream();
-    }
-  }
-  if (echo.next() == EpochEcho<ShadowItem>::Step::kEnd) return nullptr;
-  const auto drawn = echo.Draw();
-  auto item = std::make_shared<ShadowItem>(*drawn.use.item);
-  item->identity.use[item->identity.echo_points++] = drawn.use.use;
-  item->ages.push_back(drawn.use.age);
-  item->ends_epoch = drawn.ends_epoch;
+  const auto drawn = echoes_[index].DrawFrom([&] { return PullItem(index); });
+  if (!drawn) return nullptr;
+  auto item = std::make_shared<ShadowItem>(*drawn->use.item);
+  item->identity.use[item->identity.echo_points++] = drawn->use.use;
+  item->ages.push_back(drawn->use.age);
+  item->ends_epoch = drawn->ends_epoch;
   return item;
 }
 

@@ -163,4 +163,21 @@ std::string Verdict(const PipelineStats& stats, const std::vector<size_t>& echo_
          Advice(change, now.longest() / std::max(change.step_s, 1e-9), stats.stages);
 }
 
+std::string NetworkVerdict(const PipelineStats& stats) {
+  const NetworkStats& network = stats.network;
+  if (network.requests == 0) return "";
+  std::string text = "The network gave " + Format("%.3g MB/s", network.bytes_per_s / 1e6) +
+                     " by up to " + std::to_string(network.peak_requests_in_flight) +
+                     (network.peak_requests_in_flight == 1 ? " request" : " requests") + " at once";
+  if (network.retries > 0) {
+    text += "; " + std::to_string(network.retries) + " of " + std::to_string(network.requests) +
+            " were sent again, " + std::to_string(network.resumed) +
+            " of these for the rest of a broken answer";
+  }
+  if (network.throttled_s > 0) {
+    text += "; servers asked for less for " + Format("%.3g s", network.throttled_s);
+  }
+  return text + ".";
+}
+
 }  // namespace echopipe::internal

@@ -17,4 +17,7 @@ namespace echopipe::internal {
 /// behind it.
 std::string Verdict(const PipelineStats& stats, const std::vector<size_t>& echo_after);
 
+/// One sentence: what the network gave, and what went wrong in it. "" if nothing was asked of it.
+std::string NetworkVerdict(const PipelineStats& stats);
+
 }  // namespace echopipe::internal

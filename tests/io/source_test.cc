@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 
 #include <echopipe/tests/io/source_harness.h>
+#include <echopipe/tests/support/error_of.h>
 #include <echopipe/tests/support/files.h>
 
 namespace echopipe {
@@ -26,20 +27,11 @@ using ::echopipe::testing::SourceHarness;
 using ::echopipe::testing::TarBuilder;
 using ::echopipe::testing::TestData;
 using ::testing::ElementsAre;
+using testing::ErrorOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
-
-Error ErrorOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no error";
-  return Error({});
-}
 
 // ---- the spec
 

@@ -10,11 +10,13 @@
 
 #include <gmock/gmock.h>
 
+#include <echopipe/io/http_storage.h>
 #include <echopipe/io/shaped_storage.h>
 #include <echopipe/io/storage.h>
 #include <echopipe/tests/io/read_log.h>
 #include <echopipe/tests/support/fake_storage.h>
 #include <echopipe/tests/support/files.h>
+#include <echopipe/tests/support/nginx_server.h>
 
 namespace echopipe::testing {
 namespace {
@@ -77,6 +79,20 @@ class FakeFixture : public Fixture {
   std::map<std::string, std::string> objects_;
 };
 
+class HttpFixture : public Fixture {
+ public:
+  std::shared_ptr<Storage> Make() override { return MakeHttpStorage({}); }
+  std::string Put(const std::string& name, const std::string& bytes) override {
+    folder_.Write(name, bytes);
+    return Path(name);
+  }
+  std::string Path(const std::string& name) override { return server_.url() + "/" + name; }
+
+ private:
+  TempFolder folder_;
+  NginxServer server_{{.root = folder_.path()}};
+};
+
 struct Implementation {
   std::string name;
   std::unique_ptr<Fixture> (*make)();
@@ -95,6 +111,11 @@ std::unique_ptr<Fixture> MakeFixture() {
 
 class StorageContract : public ::testing::TestWithParam<Implementation> {
  protected:
+  void SetUp() override {
+    if (GetParam().name == "Http" && NginxProgram().empty()) GTEST_SKIP() << kNoNginx;
+    fixture_ = GetParam().make();
+  }
+
   Result<ReadResult> ReadNow(Storage& storage, const std::string& path, uint64_t offset,
                              uint64_t length) {
     ReadLog log;
@@ -108,7 +129,7 @@ class StorageContract : public ::testing::TestWithParam<Implementation> {
   }
 
   BufferPool pool_;
-  std::unique_ptr<Fixture> fixture_ = GetParam().make();
+  std::unique_ptr<Fixture> fixture_;
 };
 
 TEST_P(StorageContract, ARangeInsideGivesItsBytes) {
@@ -382,6 +403,7 @@ TEST_P(StorageContract, StatsCountReadsAndPayload) {
 INSTANTIATE_TEST_SUITE_P(Storages, StorageContract,
                          ::testing::Values(Implementation{"Local", MakeFixture<LocalFixture>},
                                            Implementation{"Shaped", MakeFixture<ShapedFixture>},
+                                           Implementation{"Http", MakeFixture<HttpFixture>},
                                            Implementation{"Fake", MakeFixture<FakeFixture>}),
                          [](const auto& test) { return test.param.name; });
 

@@ -24,6 +24,7 @@
 #include <echopipe/pipeline/checkpoint.h>
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/proto/checkpoint.pb.h>
+#include <echopipe/tests/support/error_of.h>
 #include <echopipe/tests/support/fake_storage.h>
 #include <echopipe/tests/support/files.h>
 #include <echopipe/tests/support/image_data.h>
@@ -33,6 +34,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::AnyOf;
+using testing::ErrorOf;
 using testing::FakeStorage;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -42,16 +44,6 @@ using testing::TempFolder;
 
 namespace fs = std::filesystem;
 namespace pb = google::protobuf;
-
-Error ErrorOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error({});
-}
 
 // ---- pipelines to take checkpoints of
 

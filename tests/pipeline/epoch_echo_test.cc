@@ -47,20 +47,12 @@ class Chain {
  private:
   std::shared_ptr<const Place> Pull(size_t edge) {
     if (edge == 0) return NextOfSource();
-    EpochEcho<Place>& echo = echoes_[edge - 1];
-    while (echo.next() == EpochEcho<Place>::Step::kAdmit) {
-      if (const std::shared_ptr<const Place> place = Pull(edge - 1)) {
-        echo.Admit(place, place->ends_epoch);
-      } else {
-        echo.EndUpstream();
-      }
-    }
-    if (echo.next() == EpochEcho<Place>::Step::kEnd) return nullptr;
-    const auto drawn = echo.Draw();
-    Place place = *drawn.use.item;
-    place.uses.push_back(drawn.use.use);
-    place.stream_epoch = drawn.stream_epoch;
-    place.ends_epoch = drawn.ends_epoch;
+    const auto drawn = echoes_[edge - 1].DrawFrom([&] { return Pull(edge - 1); });
+    if (!drawn) return nullptr;
+    Place place = *drawn->use.item;
+    place.uses.push_back(drawn->use.use);
+    place.stream_epoch = drawn->stream_epoch;
+    place.ends_epoch = drawn->ends_epoch;
     return std::make_shared<const Place>(std::move(place));
   }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <set>
@@ -176,12 +177,16 @@ TEST_P(GraphLaws, TheOrderDoesNotDependOnThreadsNorOnHowLongStagesTake) {
   const std::string expected = Deliver(quick, {.records = 101}, {.threads = 1});
   EXPECT_EQ(Deliver(quick, {.records = 101}, {.threads = 2}), expected);
   EXPECT_EQ(Deliver(quick, {.records = 101}, {.threads = 8}), expected);
+  // Each thread's first item waits for the other threads, however busy the machine is.
   std::mutex mutex;
+  std::condition_variable all_here;
   std::set<std::thread::id> threads;
   const PipelineSpec slow = spec.WithMap("work", [&](Example& example) {
     TakeSomeTime(example);
-    const std::lock_guard lock(mutex);
-    threads.insert(std::this_thread::get_id());
+    std::unique_lock lock(mutex);
+    if (!threads.insert(std::this_thread::get_id()).second) return;
+    all_here.notify_all();
+    all_here.wait_for(lock, std::chrono::seconds(30), [&] { return threads.size() == 8; });
   });
   EXPECT_EQ(Deliver(slow, {.records = 101}, {.threads = 8}), expected);
   EXPECT_THAT(threads, SizeIs(8));

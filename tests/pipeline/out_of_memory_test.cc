@@ -14,6 +14,7 @@
 
 #include <echopipe/base/error.h>
 #include <echopipe/io/shaped_storage.h>
+#include <echopipe/pipeline/checkpoint.h>
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/tests/support/image_data.h>
 #include <echopipe/tests/support/tar_builder.h>
@@ -125,6 +126,7 @@ class OutOfMemory : public ::testing::TestWithParam<Setting> {
     }
     if (pipeline) {
       EXPECT_EQ(pipeline->Stats().bad_count, 0u) << "no example is to blame";
+      ExpectARightCheckpointOrNone(*pipeline, batches);
     }
     pipeline = nullptr;
     fail_begin = kNever;
@@ -137,6 +139,23 @@ class OutOfMemory : public ::testing::TestWithParam<Setting> {
   }
 
  private:
+  // The shadow may have been the one without memory.
+  void ExpectARightCheckpointOrNone(const Pipeline& pipeline, uint64_t batches) {
+    std::optional<PipelineCheckpoint> checkpoint;
+    try {
+      checkpoint = pipeline.Checkpoint();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.code(),
+                  ::testing::AnyOf(ErrorCode::kResourceExhausted, ErrorCode::kStopped));
+      return;
+    }
+    fail_begin = kNever;
+    EXPECT_EQ(checkpoint->steps(), batches);
+    const std::unique_ptr<Pipeline> restored = Pipeline::Restore(Spec(), *checkpoint, Options());
+    while (restored->Next()) ++batches;
+    EXPECT_EQ(batches, 18u);
+  }
+
   TempFolder folder_;
   int images_ = 0;
 };

@@ -11,11 +11,14 @@
 #include <echopipe/bench/batch_hash.h>
 #include <echopipe/echo/echo_factor.h>
 #include <echopipe/tests/support/graph_run.h>
+#include <echopipe/tests/support/random_echo.h>
 
 namespace echopipe {
 namespace {
 
 using testing::GraphRun;
+using testing::kEchoFactors;
+using testing::Number;
 using testing::SyntheticSource;
 
 /// A pipeline and what it owes.
@@ -29,30 +32,10 @@ struct RandomPipeline {
   uint64_t examples = 0;  ///< meant if it neither skips nor drops nor echoes batches
 };
 
-std::string Number(const char* name, uint64_t value) {
-  return std::string(" ") + name + ": " + std::to_string(value);
-}
-
-// Factors of whole and of broken uses, buffers from none to more than there are records.
 std::string RandomEcho(RandomStream& random, uint64_t* items) {
-  static constexpr std::array kFactors = {"1", "1.15", "1.5", "2", "3", "7.25"};
-  const char* factor = kFactors[random.Below(kFactors.size())];
+  const char* factor = kEchoFactors[random.Below(kEchoFactors.size())];
   *items = EchoFactor(std::stod(factor)).Uses(*items);
-  std::string echo = std::string("stage { echo { factor: ") + factor;
-  const uint64_t buffer = 1 + random.Below(40);
-  switch (random.Below(3)) {
-    case 0:
-      break;
-    case 1:
-      echo += Number("shuffle_buffer", buffer) +
-              Number("spacing", random.Below(static_cast<uint32_t>(buffer) + 1));
-      break;
-    case 2:
-      echo += Number("shuffle_buffer", buffer) + " spacing: 0 grouped: true";
-      break;
-  }
-  if (random.Below(4) == 0) echo += " drain_each_epoch: true";
-  return echo + " } } ";
+  return testing::RandomEcho(random, factor);
 }
 
 RandomPipeline MakeRandomPipeline(RandomStream& random) {

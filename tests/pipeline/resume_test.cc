@@ -21,12 +21,16 @@
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/proto/checkpoint.pb.h>
 #include <echopipe/tests/support/fake_storage.h>
+#include <echopipe/tests/support/random_echo.h>
 #include <echopipe/tests/support/tar_builder.h>
 
 namespace echopipe {
 namespace {
 
 using testing::FakeStorage;
+using testing::kEchoFactors;
+using testing::Number;
+using testing::RandomEcho;
 using testing::TarBuilder;
 
 /// A pipeline, its data and its rank.
@@ -35,10 +39,6 @@ struct Case {
   std::shared_ptr<FakeStorage> storage;
   Rank rank;
 };
-
-std::string Number(const char* name, uint64_t value) {
-  return std::string(" ") + name + ": " + std::to_string(value);
-}
 
 bool OneIn(RandomStream& random, uint32_t n) { return random.Below(n) == 0; }
 
@@ -69,24 +69,9 @@ std::string PutShards(RandomStream& random, FakeStorage& storage, uint64_t recor
          kShuffles[random.Below(kShuffles.size())];
 }
 
-std::string RandomEcho(RandomStream& random) {
-  static constexpr std::array kFactors = {"1", "1.15", "1.5", "2", "3", "7.25"};
-  std::string echo =
-      std::string("stage { echo { factor: ") + kFactors[random.Below(kFactors.size())];
-  const uint64_t buffer = 1 + random.Below(40);
-  switch (random.Below(3)) {
-    case 0:
-      break;
-    case 1:
-      echo += Number("shuffle_buffer", buffer) +
-              Number("spacing", random.Below(static_cast<uint32_t>(buffer) + 1));
-      break;
-    case 2:
-      echo += Number("shuffle_buffer", buffer) + " spacing: 0 grouped: true";
-      break;
-  }
-  if (OneIn(random, 4)) echo += " drain_each_epoch: true";
-  return echo + " } } ";
+std::string AnyEcho(RandomStream& random) {
+  const char* factor = kEchoFactors[random.Below(kEchoFactors.size())];
+  return RandomEcho(random, factor);
 }
 
 Case MakeCase(RandomStream& random) {
@@ -116,7 +101,7 @@ Case MakeCase(RandomStream& random) {
         made.text += "stage { random_crop { height: 6 width: 6 padding: 2 } } ";
         break;
       case 2:
-        made.text += RandomEcho(random);
+        made.text += AnyEcho(random);
         break;
       case 3:
         if (OneIn(random, 2)) made.text += "stage { filter { function: 'most' } } ";
@@ -129,7 +114,7 @@ Case MakeCase(RandomStream& random) {
                (OneIn(random, 3) ? " remainder: DROP" : "") +
                (OneIn(random, 3) ? " across_epochs: true" : "") + " } } ";
   for (uint32_t echoes = random.Below(8) / 3; echoes > 0 && OneIn(random, 2); --echoes) {
-    made.text += RandomEcho(random);
+    made.text += AnyEcho(random);
   }
   if (OneIn(random, 4)) made.text += Number("steps_per_epoch", 1 + random.Below(5)) + " ";
   return made;

@@ -113,6 +113,14 @@ TEST(VerdictTest, FactorsOfTheSpecAreToldAsTheyAre) {
   EXPECT_THAT(internal::Verdict(stats, {1}), HasSubstr("from 1.333333 to 4 for"));
 }
 
+// While its buffer fills, a point gives fewer uses than it will.
+TEST(VerdictTest, TheMostThatIsAdvisedCountsThePointsFactorsNotWhatTheyGaveSoFar) {
+  PipelineStats stats = StatsOf(0.040, 0.0001, 0.0001, 0.002);
+  stats.echo_points = {Point(2)};
+  stats.echo_points[0].factor_effective = 1.6;
+  EXPECT_THAT(internal::Verdict(stats, {1}), HasSubstr("raise the echo after source from 2 to 8 "));
+}
+
 TEST(VerdictTest, TheMostThatIsAdvisedIsToldAsSuch) {
   PipelineStats stats = StatsOf(0.040, 0.0001, 0.0001, 0.002);
   EXPECT_THAT(

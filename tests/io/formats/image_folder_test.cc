@@ -9,12 +9,14 @@
 #include <echopipe/base/error.h>
 #include <echopipe/io/formats/class_names.h>
 #include <echopipe/io/formats/image_folder.h>
+#include <echopipe/tests/support/error_of.h>
 #include <echopipe/tests/support/fake_storage.h>
 #include <echopipe/tests/support/files.h>
 
 namespace echopipe::internal {
 namespace {
 
+using ::echopipe::testing::ErrorOf;
 using ::echopipe::testing::FakeStorage;
 using ::echopipe::testing::kNoTestData;
 using ::echopipe::testing::ReadFile;
@@ -35,16 +37,6 @@ std::vector<int64_t> Labels(const FolderListing& listing) {
   std::vector<int64_t> labels;
   for (uint64_t i = 0; i < listing.size(); ++i) labels.push_back(listing.Label(i).value_or(-1));
   return labels;
-}
-
-Error ErrorOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no error";
-  return Error({});
 }
 
 class ImageFolderTest : public ::testing::Test {
@@ -221,7 +213,7 @@ TEST_F(ImageFolderTest, ANameWithALineBreakIsNotWritten) {
 TEST_F(ImageFolderTest, AClassesFileThatCannotBeWrittenIsAnErrorWithItsName) {
   Put({"root/a/1.jpg"});
   const Error error = ErrorOf([&] { List({"root"}, folder_.Path("") + "/none/classes.txt"); });
-  EXPECT_EQ(error.code(), ErrorCode::kIo);
+  EXPECT_EQ(error.code(), ErrorCode::kNotFound);
   EXPECT_THAT(error.what(), HasSubstr("none/classes.txt"));
 }
 
