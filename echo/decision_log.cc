@@ -123,6 +123,8 @@ void DecisionLog::CheckBlocks() {
   end_draw_ = first_draw_;
   while (bytes.size() - at >= sizeof(BlockHeader)) {
     const auto block = Read<BlockHeader>(bytes, at);
+    // A file system may not have come to more than the file's new size when the power failed.
+    if (block.size == 0 && bytes.find_first_not_of('\0', at) == std::string_view::npos) break;
     if (block.size == 0 || block.size > kMaxBlock || block.size_inverted != ~block.size) {
       ThrowDamaged(at);
     }

@@ -36,9 +36,11 @@ class ECHOPIPE_EXPORT DecisionLog {
  public:
   /// The newest format that is read here, and the one that is written.
   static constexpr uint32_t kFormat = 1;
+  /// What the file begins with.
+  static constexpr std::string_view kMagic = "echodlog";
 
   /// From a file's bytes; `name` is for its errors. A last block that is not whole, as a process
-  /// that was killed leaves it, is left out. Needs no memory beside that of `bytes`.
+  /// that was killed leaves it, is left out, and so are zeros behind the last. Needs no memory beside that of `bytes`.
   /// Throws kCorrupt for what is no log or a damaged one, kTruncated for less than a header,
   /// kUnsupported for the format of a newer version.
   static DecisionLog FromBytes(std::string bytes, std::string name = "decision log");
