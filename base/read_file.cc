@@ -36,7 +36,7 @@ std::string Read(const FileDescriptor& file, size_t size, const std::string& pat
 
 }  // namespace
 
-std::string ReadFile(const std::string& path, const std::string& name, uint64_t most) {
+std::string ReadWholeFile(const std::string& path, const std::string& name, uint64_t most) {
   const FileDescriptor file(path, O_RDONLY | O_NONBLOCK);
   struct stat status = {};
   if (!file.is_open() || fstat(file.get(), &status) != 0) ThrowErrno(path, name);

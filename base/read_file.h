@@ -10,7 +10,7 @@ namespace echopipe {
 /// All of a regular file; `name` is what errors call it: "checkpoint".
 /// Errors   kNotFound and kIo that name the path; kLimitExceeded if it is larger than `most` bytes.
 /// Threads  Any.
-ECHOPIPE_EXPORT std::string ReadFile(const std::string& path, const std::string& name,
+ECHOPIPE_EXPORT std::string ReadWholeFile(const std::string& path, const std::string& name,
                                      uint64_t most);
 
 /// Throws kInvalidArgument if a regular file is there that begins otherwise than `magic`: something

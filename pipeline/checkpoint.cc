@@ -80,7 +80,7 @@ std::string PipelineCheckpoint::ToBytes() const {
 }
 
 PipelineCheckpoint PipelineCheckpoint::Load(const std::string& path) {
-  return FromBytes(ReadFile(path, "checkpoint", kMaxBytes), path);
+  return FromBytes(ReadWholeFile(path, "checkpoint", kMaxBytes), path);
 }
 
 void PipelineCheckpoint::Save(const std::string& path) const {

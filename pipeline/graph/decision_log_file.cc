@@ -31,7 +31,7 @@ DecisionLogWriter WriterFor(const std::string& path, uint64_t fingerprint, uint6
 }  // namespace
 
 DecisionLog LoadDecisionLog(const std::string& path) {
-  return DecisionLog::FromBytes(ReadFile(path, "decision log", kMostBytes), path);
+  return DecisionLog::FromBytes(ReadWholeFile(path, "decision log", kMostBytes), path);
 }
 
 DecisionLogFile::DecisionLogFile(std::string path, uint64_t fingerprint, uint64_t draw)
