@@ -55,10 +55,12 @@ void AdaptiveJoint::Follow(Outbox& outbox) {
       PopFront();
       front = nullptr;
     }
+    const bool live = !options_.replay;
     // An echo behind the last item of all would open an epoch that there is not.
-    const bool can_echo = echo_.CanEcho() && (options_.replay || missing_.empty());
+    const bool ended = upstream_ended() || (live && last_epoch_ended_);
+    const bool can_echo = echo_.CanEcho() && (!live || missing_.empty());
     switch (decisions_->Next({.fresh_waits = front != nullptr,
-                              .upstream_ended = upstream_ended() || last_epoch_ended_,
+                              .upstream_ended = ended,
                               .can_echo = can_echo})) {
       case Decisions::Step::kFresh:
         DrawFresh(outbox);

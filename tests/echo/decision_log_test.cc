@@ -270,5 +270,16 @@ TEST(DecisionLogTest, RandomBytesAreRefusedOrRead) {
   EXPECT_GT(read, 10 * testing::kThoroughness);
 }
 
+// As a power failure may leave it: the file has its new size, but not its new bytes.
+TEST(DecisionLogTest, ZerosBehindTheLastBlockAreLeftOut) {
+  DecisionLogWriter writer(7, 0);
+  writer.Add({Decision::kFresh, 5});
+  const std::string whole = writer.TakeBytes();
+  const DecisionLog log = DecisionLog::FromBytes(whole + std::string(40, '\0'));
+  EXPECT_EQ(log.end_draw(), 5u);
+  EXPECT_EQ(log.torn_bytes(), 40u);
+  EXPECT_THROW(DecisionLog::FromBytes(whole + std::string(40, '\0') + "x"), Error);
+}
+
 }  // namespace
 }  // namespace echopipe
