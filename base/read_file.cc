@@ -15,10 +15,9 @@ namespace {
 
 [[noreturn]] void ThrowErrno(const std::string& path, const std::string& name) {
   const int reason = errno;
-  throw Error(
-      {.code = reason == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
-       .what = "cannot read the " + name + ": " + std::generic_category().message(reason),
-       .where = path});
+  throw Error({.code = reason == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+               .what = "cannot read the " + name + ": " + std::generic_category().message(reason),
+               .where = path});
 }
 
 std::string Read(const FileDescriptor& file, size_t size, const std::string& path,
@@ -54,8 +53,7 @@ std::string ReadWholeFile(const std::string& path, const std::string& name, uint
   return Read(file, size, path, name);
 }
 
-void CheckOverwritable(const std::string& path, const std::string& name,
-                       const std::string& magic) {
+void CheckOverwritable(const std::string& path, const std::string& name, const std::string& magic) {
   const FileDescriptor file(path, O_RDONLY | O_NONBLOCK);
   struct stat status = {};
   if (!file.is_open() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;

@@ -54,9 +54,8 @@ void AddAdaptive(std::vector<Row>* rows) {
   };
   add("adaptive: echoes",
       [](const AdaptiveStats& adaptive) { return Percent(adaptive.echo_share); });
-  add("adaptive: longest bridged", [](const AdaptiveStats& adaptive) {
-    return Decimal(adaptive.longest_bridged_s, 2) + " s";
-  });
+  add("adaptive: longest bridged",
+      [](const AdaptiveStats& adaptive) { return Decimal(adaptive.longest_bridged_s, 2) + " s"; });
 }
 
 // Without a steady state there is nothing to tell of it.
@@ -162,14 +161,10 @@ ordered_json ToJson(const std::vector<T>& values) {
 }
 
 ordered_json ToJson(const AdaptiveStats& adaptive) {
-  return {{"fresh", adaptive.fresh},
-          {"echoes", adaptive.echoes},
-          {"echo_share", adaptive.echo_share},
-          {"longest_bridged_s", adaptive.longest_bridged_s},
-          {"residents", adaptive.residents},
-          {"uses_left", adaptive.uses_left},
-          {"span_s", adaptive.span_s},
-          {"history", ToJson(adaptive.history)}};
+  return {{"fresh", adaptive.fresh},           {"echoes", adaptive.echoes},
+          {"echo_share", adaptive.echo_share}, {"longest_bridged_s", adaptive.longest_bridged_s},
+          {"residents", adaptive.residents},   {"uses_left", adaptive.uses_left},
+          {"span_s", adaptive.span_s},         {"history", ToJson(adaptive.history)}};
 }
 
 }  // namespace

@@ -40,9 +40,9 @@ class ECHOPIPE_EXPORT DecisionLog {
   static constexpr std::string_view kMagic = "echodlog";
 
   /// From a file's bytes; `name` is for its errors. A last block that is not whole, as a process
-  /// that was killed leaves it, is left out, and so are zeros behind the last. Needs no memory beside that of `bytes`.
-  /// Throws kCorrupt for what is no log or a damaged one, kTruncated for less than a header,
-  /// kUnsupported for the format of a newer version.
+  /// that was killed leaves it, is left out, and so are zeros behind the last. Needs no memory
+  /// beside that of `bytes`. Throws kCorrupt for what is no log or a damaged one, kTruncated for
+  /// less than a header, kUnsupported for the format of a newer version.
   static DecisionLog FromBytes(std::string bytes, std::string name = "decision log");
 
   /// What the decisions are good for: a hash of spec, rank and number of ranks.

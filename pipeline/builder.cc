@@ -63,7 +63,8 @@ PipelineBuilder& PipelineBuilder::Echo(const EchoSettings& settings) {
   if (!settings.adaptive) return *this;
   proto::AdaptiveEcho& adaptive = *echo.mutable_adaptive();
   if (settings.adaptive->max_factor) adaptive.set_max_factor(*settings.adaptive->max_factor);
-  if (settings.adaptive->low_water) adaptive.set_low_water_ms(settings.adaptive->low_water->count());
+  if (settings.adaptive->low_water)
+    adaptive.set_low_water_ms(settings.adaptive->low_water->count());
   if (settings.adaptive->max_age) adaptive.set_max_age(*settings.adaptive->max_age);
   return *this;
 }

@@ -46,13 +46,13 @@ struct AdaptiveStats {
     uint64_t echoes = 0;
   };
 
-  uint64_t fresh = 0;   ///< draws: first uses, tombstones too
-  uint64_t echoes = 0;  ///< draws: later uses
-  double echo_share = 0;         ///< of all draws
-  double longest_bridged_s = 0;  ///< from a fresh draw to the last echo before the next one
-  uint64_t residents = 0;        ///< of the pool, now
-  uint64_t uses_left = 0;        ///< echoes that these may still give
-  double span_s = 1;             ///< how long each part of the history is
+  uint64_t fresh = 0;              ///< draws: first uses, tombstones too
+  uint64_t echoes = 0;             ///< draws: later uses
+  double echo_share = 0;           ///< of all draws
+  double longest_bridged_s = 0;    ///< from a fresh draw to the last echo before the next one
+  uint64_t residents = 0;          ///< of the pool, now
+  uint64_t uses_left = 0;          ///< echoes that these may still give
+  double span_s = 1;               ///< how long each part of the history is
   std::vector<Span> history = {};  ///< since Open, 64 parts at most
 };
 

@@ -59,9 +59,8 @@ void AdaptiveJoint::Follow(Outbox& outbox) {
     // An echo behind the last item of all would open an epoch that there is not.
     const bool ended = upstream_ended() || (live && last_epoch_ended_);
     const bool can_echo = echo_.CanEcho() && (!live || missing_.empty());
-    switch (decisions_->Next({.fresh_waits = front != nullptr,
-                              .upstream_ended = ended,
-                              .can_echo = can_echo})) {
+    switch (decisions_->Next(
+        {.fresh_waits = front != nullptr, .upstream_ended = ended, .can_echo = can_echo})) {
       case Decisions::Step::kFresh:
         DrawFresh(outbox);
         break;
@@ -114,8 +113,7 @@ void AdaptiveJoint::Give(EpochDrawn<Item> drawn, Outbox& outbox) {
   NoteDraws();
 }
 
-void AdaptiveJoint::TakeResident(EchoOrder::Slot slot, std::shared_ptr<Item> item,
-                                 Outbox& outbox) {
+void AdaptiveJoint::TakeResident(EchoOrder::Slot slot, std::shared_ptr<Item> item, Outbox& outbox) {
   if (missing_.erase(slot) == 0) return;  // it has left the pool
   if (!late_ || late_->use.slot != slot) return echo_.Put(slot, std::move(item));
   late_->use.item = item;

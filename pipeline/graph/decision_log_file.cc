@@ -96,10 +96,10 @@ bool DecisionLogFile::Append(std::string_view bytes) {
 
 void DecisionLogFile::Check(bool done) {
   if (done) return;
-  error_ = Error({.code = ErrorCode::kIo,
-                  .what = "cannot write the decision log: " +
-                          std::generic_category().message(errno),
-                  .where = path_});
+  error_ =
+      Error({.code = ErrorCode::kIo,
+             .what = "cannot write the decision log: " + std::generic_category().message(errno),
+             .where = path_});
   throw *error_;
 }
 

@@ -265,8 +265,8 @@ Graph::JointNode& Graph::AddEcho(const Layout& layout, const EchoPoint& point,
     if (from != nullptr) start = {from->adaptive.value(), ResidentsAtOnce(from->residents)};
     // An epoch of so many steps has nothing to do with the source's, and a batch of two epochs
     // ends the first and counts as the second.
-    const bool epochs_known = position.gaps != nullptr || (spec_.steps_per_epoch() == 0 &&
-                                                           !layout.plan.batch.across_epochs());
+    const bool epochs_known = position.gaps != nullptr ||
+                              (spec_.steps_per_epoch() == 0 && !layout.plan.batch.across_epochs());
     auto joint = std::make_unique<AdaptiveJoint>(
         point, position, std::move(start), around,
         AdaptiveJoint::Options{.runway = layout.runway(),

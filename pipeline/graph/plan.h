@@ -45,8 +45,8 @@ struct Plan {
   std::vector<EchoPoint> echoes;                    ///< of examples
   std::vector<EchoPoint> batch_echoes;
   proto::Batch batch;
-  bool may_skip = false;   ///< tombstones may reach the batch
-  uint64_t epochs = 1;     ///< of the source; 0: it has no last one
+  bool may_skip = false;  ///< tombstones may reach the batch
+  uint64_t epochs = 1;    ///< of the source; 0: it has no last one
   bool endless() const { return epochs == 0; }
   /// The one adaptive echo point, or null.
   const EchoPoint* adaptive() const;

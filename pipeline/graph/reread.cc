@@ -90,8 +90,7 @@ std::vector<Reread> RereadsFor(const Plan& plan, const ShadowState& state) {
   const std::span<const EchoPoint> points(plan.echoes);
   for (size_t echo = 0; echo < points.size(); ++echo) {
     const auto& residents = state.echoes[echo].residents;
-    const std::vector<uint64_t> draws =
-        DrawsBefore(points[echo], state.echoes[echo]);
+    const std::vector<uint64_t> draws = DrawsBefore(points[echo], state.echoes[echo]);
     const double examples = FactorOf(points.subspan(echo + 1));
     for (size_t slot = 0; slot < residents.size(); ++slot) {
       if (residents[slot]->tombstone) continue;
@@ -103,8 +102,7 @@ std::vector<Reread> RereadsFor(const Plan& plan, const ShadowState& state) {
   const std::span<const EchoPoint> batch_points(plan.batch_echoes);
   for (size_t echo = 0; echo < batch_points.size(); ++echo) {
     const auto& residents = state.batch_echoes[echo].residents;
-    const std::vector<uint64_t> draws =
-        DrawsBefore(batch_points[echo], state.batch_echoes[echo]);
+    const std::vector<uint64_t> draws = DrawsBefore(batch_points[echo], state.batch_echoes[echo]);
     const double examples =
         static_cast<double>(plan.batch.size()) / FactorOf(batch_points.first(echo + 1));
     for (size_t slot = 0; slot < residents.size(); ++slot) {

@@ -68,11 +68,10 @@ ShadowState::EchoPoint<T> ShadowEcho<T>::State() const {
 Shadow::Shadow(const Plan& plan, const ShadowState* start, ShadowLogs& logs, Source& source)
     : logs_(logs),
       source_(source),
-      echoes_(MakeEchoes<ShadowItem>(plan.echoes, start ? &start->echoes : nullptr,
-                                     logs.decisions)),
-      batch_echoes_(
-          MakeEchoes<ShadowBatch>(plan.batch_echoes, start ? &start->batch_echoes : nullptr,
-                                  logs.decisions)),
+      echoes_(
+          MakeEchoes<ShadowItem>(plan.echoes, start ? &start->echoes : nullptr, logs.decisions)),
+      batch_echoes_(MakeEchoes<ShadowBatch>(
+          plan.batch_echoes, start ? &start->batch_echoes : nullptr, logs.decisions)),
       places_(plan.echoes.size() + 1) {
   if (start == nullptr) return;
   steps_ = start->steps;

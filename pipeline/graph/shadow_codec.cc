@@ -155,9 +155,9 @@ template <class T>
 ShadowState::EchoPoint<T> DecodeState(const proto::EpochEcho& message, const EchoPoint& point,
                                       int residents) {
   Require(message.has_adaptive() == point.adaptive.has_value(), "an echo point of another kind");
-  Require(residents == (point.adaptive ? message.adaptive().item_size()
-                                       : message.order().item_size()),
-          "other residents");
+  Require(
+      residents == (point.adaptive ? message.adaptive().item_size() : message.order().item_size()),
+      "other residents");
   if (point.adaptive) return {.state = {}, .adaptive = DecodeAdaptive(message)};
   return {.state = Decode(message)};
 }
@@ -325,8 +325,8 @@ ShadowState Decode(const proto::Checkpoint& message, const Plan& plan) {
       .steps = message.steps(), .batches = message.batches(), .source = Decode(message.source())};
   for (const proto::ExampleEcho& echo : message.example_echo()) {
     const auto passed = std::span(plan.echoes).first(state.echoes.size());
-    state.echoes.push_back(DecodeState<ShadowItem>(
-        echo.echo(), plan.echoes[passed.size()], echo.resident().epoch_size()));
+    state.echoes.push_back(DecodeState<ShadowItem>(echo.echo(), plan.echoes[passed.size()],
+                                                   echo.resident().epoch_size()));
     state.echoes.back().residents = Decode(echo.resident(), passed);
     Require(!state.echoes.back().adaptive || echo.resident().tombstone_size() == 0,
             "a tombstone that would be repeated");

@@ -163,7 +163,8 @@ std::string FixedAdvice(const AdaptiveStats& adaptive, double factor) {
   const double low = factors[factors.size() / 10];
   const double high = factors[factors.size() - 1 - factors.size() / 10];
   if (high <= 1.02) return "but for short stops, no echo at all would do";
-  if (high <= 1.25 * low) return "a fixed factor of " + Factor(Rounded(factor)) + " would do as well";
+  if (high <= 1.25 * low)
+    return "a fixed factor of " + Factor(Rounded(factor)) + " would do as well";
   return "over time it was between " + Factor(Rounded(low)) + " and " + Factor(Rounded(high)) +
          ": no fixed factor would do as well";
 }
@@ -176,10 +177,9 @@ std::string AdaptiveSentence(const PipelineStats& stats) {
     return name + " repeated nothing: what is in front of it keeps up, and no echo would do";
   }
   return name + " made " + Format("%.0f%%", adaptive.echo_share * 100) +
-         " of its draws echoes, as a fixed factor of " +
-         Factor(Rounded(point->factor_effective)) + " would, and bridged " +
-         Format("%.3g s", adaptive.longest_bridged_s) + " at the longest; " +
-         FixedAdvice(adaptive, point->factor_effective);
+         " of its draws echoes, as a fixed factor of " + Factor(Rounded(point->factor_effective)) +
+         " would, and bridged " + Format("%.3g s", adaptive.longest_bridged_s) +
+         " at the longest; " + FixedAdvice(adaptive, point->factor_effective);
 }
 
 // What it could do, an adaptive echo has done: to raise its factor by hand is not advised.
@@ -187,8 +187,8 @@ std::string AdaptiveVerdict(const PipelineStats& stats, const StepTime& now,
                             const std::string& waits) {
   const std::string echo = AdaptiveSentence(stats);
   if (stats.stall_share < 0.05) {
-    return "The consumer sets the pace (" + Milliseconds(now.consumer) +
-           " per example; it waits " + waits + " of the time): " + echo + ".";
+    return "The consumer sets the pace (" + Milliseconds(now.consumer) + " per example; it waits " +
+           waits + " of the time): " + echo + ".";
   }
   return SlowestPart(stats.stages, now) + " holds the consumer up, which waits " + waits +
          " of the time (" + Milliseconds(now.consumer) + " per example of its own): " + echo +

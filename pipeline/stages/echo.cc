@@ -35,11 +35,10 @@ void Validate(const proto::Stage& stage) {
 
 // The graph makes the node itself; the options are checked where the batch size is known.
 extern const StageType kEchoStage;
-const StageType kEchoStage{
-    .name = "echo",
-    .help = "Repeats what passes, through a shuffle buffer.",
-    .sample = "factor: 3 shuffle_buffer: 4096",
-    .validate = Validate,
-    .make = nullptr};
+const StageType kEchoStage{.name = "echo",
+                           .help = "Repeats what passes, through a shuffle buffer.",
+                           .sample = "factor: 3 shuffle_buffer: 4096",
+                           .validate = Validate,
+                           .make = nullptr};
 
 }  // namespace echopipe::internal

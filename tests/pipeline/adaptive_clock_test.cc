@@ -24,9 +24,10 @@ using testing::VirtualRun;
 constexpr auto kExample = 1ms;
 
 PipelineSpec Spec(const std::string& echo) {
-  return PipelineSpec::FromText("source { uri: 'data' } stage { map { function: 'nothing' } }"
-                                "stage { echo { " +
-                                echo + " } } stage { batch { size: 8 } }")
+  return PipelineSpec::FromText(
+             "source { uri: 'data' } stage { map { function: 'nothing' } }"
+             "stage { echo { " +
+             echo + " } } stage { batch { size: 8 } }")
       .WithMap("nothing", [](Example&) {});
 }
 

@@ -79,8 +79,7 @@ Case MakeCase(RandomStream& random) {
   if (skips) before += "bad_examples { policy: SKIP } ";
   if (OneIn(random, 5)) before += Number("steps_per_epoch", 2 + random.Below(5)) + " ";
   const std::vector<std::string> stages = {
-      "map { function: 'pixels' }",
-      "random_flip {}",
+      "map { function: 'pixels' }", "random_flip {}",
       skips ? "map { function: 'throws at some' }" : "random_flip {}",
       "random_crop { height: 4 width: 4 padding: 2 }",
       "batch {" + Number("size", made.batch) + (OneIn(random, 4) ? " remainder: DROP" : "") +

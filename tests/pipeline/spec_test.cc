@@ -457,9 +457,8 @@ const char* const kAdaptive = "echo { adaptive {} }";
 internal::AdaptivePoint AdaptiveOf(const std::string& echo, bool of_batches = false) {
   const std::string batch = "stage { batch { size: 4 } }";
   const std::string stage = "stage { " + echo + " }";
-  return *internal::MakePlan(
-              PipelineSpec::FromText("source { uri: 'a' } " + (of_batches ? batch + stage
-                                                                          : stage + batch)))
+  return *internal::MakePlan(PipelineSpec::FromText("source { uri: 'a' } " +
+                                                    (of_batches ? batch + stage : stage + batch)))
               .adaptive()
               ->adaptive;
 }
@@ -487,7 +486,7 @@ TEST(SpecTest, WhatContradictsAnAdaptiveEchoIsNamed) {
       {"echo { adaptive { low_water_ms: nan } }", "echo.adaptive.low_water_ms"},
       {"echo { adaptive { max_age: 3 } }", "echo.adaptive.max_age"},
       {"echo { adaptive {} spacing: 3 shuffle_buffer: 2 }", "echo.spacing"},
-      {"echo { adaptive {} } } stage { echo { adaptive {} }", "stage[1].echo.adaptive"}};
+      {"echo { adaptive {} } } stage { echo { adaptive {} }", "stage[1]: echo.adaptive"}};
   for (const auto& [stage, field] : wrong) {
     const auto error = ErrorOf([&] { AdaptiveOf(stage); });
     ASSERT_TRUE(error) << stage;

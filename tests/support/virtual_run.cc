@@ -158,10 +158,9 @@ VirtualResult Play(const VirtualRun& run) { return Player(run).Result(); }
 
 VirtualResult PlayAtOnce(const VirtualRun& run) {
   VirtualResult result;
-  internal::Graph graph(
-      run.spec, run.runtime, MakeSteadyClock(),
-      OpenerOf(run, MakeObjects(run.records, FakeStorage::Mode::kImmediate)), run.start,
-      run.decisions);
+  internal::Graph graph(run.spec, run.runtime, MakeSteadyClock(),
+                        OpenerOf(run, MakeObjects(run.records, FakeStorage::Mode::kImmediate)),
+                        run.start, run.decisions);
   try {
     while (std::optional<Batch> batch = graph.Take()) {
       if (run.keeps_states) result.states.push_back(graph.State());
