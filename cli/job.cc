@@ -13,6 +13,7 @@
 #include <echopipe/cli/numbers.h>
 #include <echopipe/cli/progress.h>
 #include <echopipe/cli/step_hashes.h>
+#include <echopipe/cli/timeline.h>
 #include <echopipe/pipeline/graph/cpus.h>
 #include <echopipe/proto/pipeline.pb.h>
 
@@ -139,9 +140,11 @@ void ConsumeAll(const Job& job, Pipeline& pipeline, Console& console, const std:
   Progress progress(pipeline, job.spec, console);
   BatchHash hash;
   std::optional<StepHashes> step_hashes;
+  std::optional<Timeline> timeline;
   Checkpoints checkpoints(pipeline, job.checkpoints);
   try {
     if (!job.step_hashes.empty()) step_hashes.emplace(job.step_hashes);
+    if (!job.timeline.empty()) timeline.emplace(pipeline, job.timeline);
     const Watchers watchers{.progress = progress,
                             .hash = job.hash ? &hash : nullptr,
                             .step_hashes = step_hashes ? &*step_hashes : nullptr,
@@ -149,6 +152,7 @@ void ConsumeAll(const Job& job, Pipeline& pipeline, Console& console, const std:
     checkpoints.AtStart();
     result->end = ConsumeUntilStopped(job, pipeline, watchers, stop);
     checkpoints.AtEnd();
+    if (timeline) timeline->Check();
   } catch (const Error& error) {
     result->end = JobResult::End::kFailed;
     result->error = error;
