@@ -274,9 +274,9 @@ uint64_t CheckCase(RandomStream& random) {
 
 // Sanitizers are slow; the other builds try them all.
 #ifdef __SANITIZE_ADDRESS__
-constexpr uint64_t kCases = 60;
+constexpr uint64_t kCases = 40;
 #else
-constexpr uint64_t kCases = 400;
+constexpr uint64_t kCases = 200;
 #endif
 
 uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
