@@ -119,6 +119,7 @@ class FolderLister {
     }
     std::sort(folders.begin(), folders.end());
     std::vector<std::string> paths;
+    paths.reserve(folders.size());
     for (const std::string& folder : folders) paths.push_back(WithSlash(path) + folder);
     std::vector<Result<std::vector<FolderEntry>>> lists = storage_.ListAll(paths);
     for (size_t i = 0; i < folders.size(); ++i) {

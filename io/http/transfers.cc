@@ -71,7 +71,7 @@ AnswerHead HeadOf(CURL* handle) {
   curl_off_t wait_s = 0;
   curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &wait_s);
   // Beyond any budget already.
-  constexpr curl_off_t kMostSeconds = 7 * 86400;
+  constexpr curl_off_t kMostSeconds = 604'800;
   if (wait_s > 0) head.retry_after = std::chrono::seconds(std::min(wait_s, kMostSeconds));
   head.content_range = HeaderOf(handle, "Content-Range");
   head.content_type = HeaderOf(handle, "Content-Type");

@@ -113,7 +113,10 @@ void Shadow::Follow(uint64_t steps) {
 // What comes to the echo point of batches with this number; behind the last, to the consumer.
 std::shared_ptr<const ShadowBatch> Shadow::PullBatch(size_t edge) {
   if (edge == 0) return MakeBatch();
-  const auto drawn = batch_echoes_[edge - 1].DrawFrom([&] { return PullBatch(edge - 1); });
+  const auto drawn = batch_echoes_[edge - 1].DrawFrom([&] {
+    mutex_.AssertHeld();
+    return PullBatch(edge - 1);
+  });
   if (!drawn) return nullptr;
   auto batch = std::make_shared<ShadowBatch>(*drawn->use.item);
   batch->uses.push_back(drawn->use.use);
@@ -168,7 +171,10 @@ std::shared_ptr<const ShadowItem> Shadow::PullItem(size_t edge) {
 }
 
 std::shared_ptr<ShadowItem> Shadow::DrawItem(size_t index) {
-  const auto drawn = echoes_[index].DrawFrom([&] { return PullItem(index); });
+  const auto drawn = echoes_[index].DrawFrom([&] {
+    mutex_.AssertHeld();
+    return PullItem(index);
+  });
   if (!drawn) return nullptr;
   auto item = std::make_shared<ShadowItem>(*drawn->use.item);
   item->identity.use[item->identity.echo_points++] = drawn->use.use;
