@@ -171,8 +171,9 @@ class HttpServer::Exchange : public TransferReceiver {
     server_.shared_.meter.OnRequestEnd();
     const auto* refusal = answer_ ? std::get_if<Error>(&*answer_) : nullptr;
     const auto* later = answer_ ? std::get_if<TryLater>(&*answer_) : nullptr;
-    const bool complete = end.kind == TransferEnd::Kind::kComplete && answer_ && has_all();
-    if (refusal != nullptr || (later == nullptr && complete)) {
+    const bool is_good = answer_ && std::holds_alternative<GoodAnswer>(*answer_);
+    const bool is_complete = end.kind == TransferEnd::Kind::kComplete && is_good && has_all();
+    if (refusal != nullptr || is_complete) {
       server_.window_.OnSuccess(flight_);
       if (refusal != nullptr) return GiveUp(*refusal);
       return Finish();
@@ -199,6 +200,7 @@ class HttpServer::Exchange : public TransferReceiver {
   virtual void OnGoodHead(const GoodAnswer& answer) = 0;
   /// Takes bytes of a good answer. True if they need not come again.
   virtual bool Accept(std::span<const uint8_t> bytes) = 0;
+  /// Precondition: the answer is a good one.
   virtual bool has_all() const = 0;
   /// Of the answer under way.
   virtual uint64_t bytes_left() const { return 0; }

@@ -22,10 +22,15 @@ bool FailsNow() {
 
 namespace {
 
-void* Allocate(size_t size, size_t alignment) {
-  if (echopipe::testing::FailsNow()) throw std::bad_alloc();
+// Null if it fails.
+void* TryAllocate(size_t size, size_t alignment) noexcept {
+  if (echopipe::testing::FailsNow()) return nullptr;
   const size_t whole = (std::max<size_t>(size, 1) + alignment - 1) / alignment * alignment;
-  if (void* memory = std::aligned_alloc(alignment, whole)) return memory;
+  return std::aligned_alloc(alignment, whole);
+}
+
+void* Allocate(size_t size, size_t alignment) {
+  if (void* memory = TryAllocate(size, alignment)) return memory;
   throw std::bad_alloc();
 }
 
@@ -36,7 +41,13 @@ void* Allocate(size_t size, size_t alignment) {
 [[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<size_t>(alignment));
 }
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return TryAllocate(size, 16);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
   std::free(memory);
