@@ -1,4 +1,5 @@
 #include <condition_variable>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -7,10 +8,12 @@
 #include <utility>
 
 #include <echopipe/bench/batch_hash.h>
+#include <echopipe/cli/exit_code.h>
 #include <echopipe/cli/job.h>
 #include <echopipe/cli/numbers.h>
 #include <echopipe/cli/progress.h>
 #include <echopipe/cli/step_hashes.h>
+#include <echopipe/cli/timeline.h>
 #include <echopipe/pipeline/graph/cpus.h>
 #include <echopipe/proto/pipeline.pb.h>
 
@@ -137,9 +140,11 @@ void ConsumeAll(const Job& job, Pipeline& pipeline, Console& console, const std:
   Progress progress(pipeline, job.spec, console);
   BatchHash hash;
   std::optional<StepHashes> step_hashes;
+  std::optional<Timeline> timeline;
   Checkpoints checkpoints(pipeline, job.checkpoints);
   try {
     if (!job.step_hashes.empty()) step_hashes.emplace(job.step_hashes);
+    if (!job.timeline.empty()) timeline.emplace(pipeline, job.timeline);
     const Watchers watchers{.progress = progress,
                             .hash = job.hash ? &hash : nullptr,
                             .step_hashes = step_hashes ? &*step_hashes : nullptr,
@@ -147,6 +152,7 @@ void ConsumeAll(const Job& job, Pipeline& pipeline, Console& console, const std:
     checkpoints.AtStart();
     result->end = ConsumeUntilStopped(job, pipeline, watchers, stop);
     checkpoints.AtEnd();
+    if (timeline) timeline->Check();
   } catch (const Error& error) {
     result->end = JobResult::End::kFailed;
     result->error = error;
@@ -161,7 +167,11 @@ JobResult RunJob(const Job& job, Console& console, const std::stop_token& stop) 
   job.spec.Validate();
   CheckNothingIsLost(job);
   const std::optional<PipelineCheckpoint> start = LoadStart(job, console);
-  const std::unique_ptr<Pipeline> pipeline = Open(job, start, console);
+  const std::unique_ptr<Pipeline> pipeline = [&] {
+    // Listing a server's folders may take long, and there is nothing to lose yet.
+    const std::stop_callback leave(stop, [] { std::_Exit(kInterrupted); });
+    return Open(job, start, console);
+  }();
   JobResult result;
   result.threads = job.runtime.threads > 0 ? job.runtime.threads : internal::AvailableCpus();
   if (start) result.first_step = start->steps();

@@ -24,6 +24,7 @@ struct Job {
   std::optional<uint64_t> max_batches = {};
   bool hash = false;
   std::string step_hashes = {};  ///< a file for the hash of each step; empty: none
+  std::string timeline = {};     ///< a file for the figures of each second; empty: none
   CheckpointPlan checkpoints = {};
   std::string resume = {};  ///< goes on from this checkpoint; empty: begins anew
   bool or_start = false;    ///< begins anew too where that file is not

@@ -45,6 +45,19 @@ void AddNetwork(std::vector<Row>* rows) {
       [](const NetworkStats& network) { return Decimal(network.throttled_s, 1) + " s"; });
 }
 
+// For a column without one there is nothing to tell.
+void AddAdaptive(std::vector<Row>* rows) {
+  const auto add = [rows](const char* name, auto value) {
+    rows->push_back({name, [value](const JobResult& run) {
+                       return run.stats.adaptive ? value(*run.stats.adaptive) : std::string();
+                     }});
+  };
+  add("adaptive: echoes",
+      [](const AdaptiveStats& adaptive) { return Percent(adaptive.echo_share); });
+  add("adaptive: longest bridged",
+      [](const AdaptiveStats& adaptive) { return Decimal(adaptive.longest_bridged_s, 2) + " s"; });
+}
+
 // Without a steady state there is nothing to tell of it.
 std::string Steady(const JobResult& run, const std::string& figure) {
   return run.stats.examples_per_s > 0 ? figure : "too short";
@@ -74,6 +87,7 @@ std::vector<Row> Rows(const JobResult& first) {
   }
   const std::vector<EchoPointStats>& points = first.stats.echo_points;
   for (size_t i = 0; i < points.size(); ++i) AddEchoPoint(i, points[i].position, &rows);
+  if (first.stats.adaptive) AddAdaptive(&rows);
   return rows;
 }
 
@@ -106,12 +120,15 @@ ordered_json ToJson(const BadExample& bad) {
 ordered_json ToJson(const EchoPointStats& point) {
   return {{"position", point.position},
           {"factor", point.factor},
+          {"adaptive", point.adaptive},
           {"r", point.r},
           {"factor_effective", point.factor_effective},
           {"draws", point.draws},
           {"admitted", point.admitted},
           {"exceptions", point.exceptions}};
 }
+
+ordered_json ToJson(const AdaptiveStats::Span& span) { return {span.fresh, span.echoes}; }
 
 ordered_json ToJson(const StageStats& stage) {
   return {{"name", stage.name},
@@ -141,6 +158,13 @@ ordered_json ToJson(const std::vector<T>& values) {
   ordered_json list = ordered_json::array();
   for (const T& value : values) list.push_back(ToJson(value));
   return list;
+}
+
+ordered_json ToJson(const AdaptiveStats& adaptive) {
+  return {{"fresh", adaptive.fresh},           {"echoes", adaptive.echoes},
+          {"echo_share", adaptive.echo_share}, {"longest_bridged_s", adaptive.longest_bridged_s},
+          {"residents", adaptive.residents},   {"uses_left", adaptive.uses_left},
+          {"span_s", adaptive.span_s},         {"history", ToJson(adaptive.history)}};
 }
 
 }  // namespace
@@ -193,6 +217,7 @@ std::string Json(const JobResult& result) {
       {"verdict", stats.verdict},
       {"end", ToString(result.end)},
   };
+  if (stats.adaptive) json["adaptive"] = ToJson(*stats.adaptive);
   if (result.error) json["error"] = result.error->what();
   if (!result.hash.empty()) json["hash"] = result.hash;
   // Names of files need not be UTF-8, and may hold what a terminal takes for commands.

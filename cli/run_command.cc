@@ -95,6 +95,7 @@ RunCommand::RunCommand(CLI::App& app)
   AddConsumerFlags();
   AddLinkFlags();
   AddResumeFlags();
+  AddDecisionFlags();
   AddOutputFlags();
 }
 
@@ -199,6 +200,17 @@ void RunCommand::AddResumeFlags() {
       ->group(group);
 }
 
+void RunCommand::AddDecisionFlags() {
+  const std::string group = "Adaptive echo";
+  AddFileFlag("--decision-log", job_.runtime.decision_log,
+              "Write down in this file what the adaptive echo decides; a run that is resumed goes "
+              "on in it.")
+      ->group(group);
+  AddFileFlag("--replay", job_.runtime.replay_log,
+              "Decide what this log says: the batches are those of the run that wrote it.")
+      ->group(group);
+}
+
 void RunCommand::AddOutputFlags() {
   const auto add = [this](const char* flag, bool& value, const char* help) {
     command_->add_flag(flag, value, help)->group("Output");
@@ -208,6 +220,10 @@ void RunCommand::AddOutputFlags() {
   AddFileFlag("--step-hashes", job_.step_hashes,
               "Append a line \"step hash\" to this file for each batch delivered, before any "
               "checkpoint that covers it.")
+      ->group("Output");
+  AddFileFlag("--timeline", job_.timeline,
+              "Write to this file, for each second of the run, a line of its figures as JSON; "
+              "scripts/plot draws them.")
       ->group("Output");
   add("-q,--quiet", quiet_,
       "No progress, no table and no verdict; what --json and --hash ask for is told.");

@@ -26,6 +26,7 @@ class RunCommand {
   void AddConsumerFlags();
   void AddLinkFlags();
   void AddResumeFlags();
+  void AddDecisionFlags();
   void AddOutputFlags();
   CLI::Option* AddFileFlag(const std::string& flag, std::string& path, const std::string& help);
   PipelineSpec Spec() const;

@@ -68,7 +68,7 @@ bool IsNumber(std::string_view text) {
 }
 
 bool TakesNumber(const FieldDescriptor& field) {
-  return !field.is_repeated() && field.cpp_type() <= FieldDescriptor::CPPTYPE_FLOAT;
+  return field.cpp_type() <= FieldDescriptor::CPPTYPE_FLOAT;
 }
 
 // A bare number stands for the message's first number, a bare name for its field of that name.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <echopipe/io/glob.h>
+#include <echopipe/io/http/uri.h>
 
 namespace echopipe::internal {
 namespace {
@@ -177,7 +178,14 @@ GlobStep MatchOne(std::string_view pattern, size_t at, char c) {
   return {.matches = pattern[at] == c, .next = at + 1};
 }
 
+// Behind "http://host:port", whose brackets are those of an address.
+size_t NamesBegin(std::string_view pattern) {
+  if (!IsHttpUri(pattern)) return 0;
+  return std::min(pattern.find('/', pattern.find("//") + 2), pattern.size());
+}
+
 bool HasGlob(std::string_view text) {
+  text.remove_prefix(NamesBegin(text));
   return FindUnescaped(text, '*') != std::string_view::npos ||
          FindUnescaped(text, '?') != std::string_view::npos ||
          FindUnescaped(text, '[') != std::string_view::npos;
@@ -195,7 +203,7 @@ std::string Unescape(std::string_view text) {
 // The part that needs no matching: up to the last "/" before the first glob.
 size_t PlainPrefix(std::string_view pattern) {
   size_t prefix = 0;
-  for (size_t begin = 0;;) {
+  for (size_t begin = NamesBegin(pattern);;) {
     const size_t slash = pattern.find('/', begin);
     const std::string_view component = pattern.substr(begin, slash - begin);
     if (HasGlob(component) || slash == std::string_view::npos) return prefix;

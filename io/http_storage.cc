@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
+#include <functional>
 #include <future>
 #include <list>
 #include <map>
@@ -29,6 +32,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr size_t kMostVersions = 65'536;
+constexpr size_t kMostAskedAtOnce = 32;
 constexpr Clock::Duration kLongestPoll = hours(1);
 
 void Require(bool holds, const char* option, const char* wanted) {
@@ -55,6 +59,34 @@ void Validate(const HttpOptions& options) {
   Require(within(options.deadline, milliseconds(1), hours(24)), "deadline", "1 ms to 1 day");
   Require(options.most_requests >= 1 && options.most_requests <= 1024, "most_requests",
           "1 to 1024");
+}
+
+// The results of asking for each path, many at a time.
+template <class T>
+std::vector<Result<T>> AskAll(const std::vector<std::string>& paths,
+                              const std::function<Result<T>(const std::string&)>& ask) {
+  std::vector<Result<T>> results(paths.size(), Result<T>(OutOfMemory()));
+  std::atomic<size_t> next = 0;
+  const auto ask_on = [&]() noexcept {
+    for (size_t path = next++; path < paths.size(); path = next++) {
+      try {
+        results[path] = ask(paths[path]);
+      } catch (const std::bad_alloc&) {
+        continue;  // as it is
+      }
+    }
+  };
+  std::vector<std::jthread> threads;
+  try {
+    while (threads.size() + 1 < std::min(paths.size(), kMostAskedAtOnce)) {
+      threads.emplace_back(ask_on);
+    }
+  } catch (const std::exception&) {
+    // Fewer will do: this thread asks too.
+  }
+  ask_on();
+  threads.clear();
+  return results;
 }
 
 /// Results of reads, on their way to the callbacks: these have a thread of their own, so that they
@@ -146,6 +178,16 @@ class HttpStorage final : public Storage {
           [&done](Result<ReadResult> result) { done.set_value(std::move(result)); });
     const Result<ReadResult> result = done.get_future().get();
     return result.ok() ? Result<uint64_t>(result.value().object_size) : result.error();
+  }
+
+  std::vector<Result<std::vector<FolderEntry>>> ListAll(
+      const std::vector<std::string>& folders) override {
+    return AskAll<std::vector<FolderEntry>>(
+        folders, [this](const std::string& folder) { return List(folder); });
+  }
+
+  std::vector<Result<uint64_t>> Sizes(const std::vector<std::string>& paths) override {
+    return AskAll<uint64_t>(paths, [this](const std::string& path) { return Size(path); });
   }
 
   ReadId Read(ReadRequest request, BufferPool& pool, Callback callback) override {

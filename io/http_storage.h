@@ -54,13 +54,13 @@ struct HttpOptions {
 ///           ETag by If-Match, else Last-Modified and size; of the 65,536 objects read last): one
 ///           that has changed is an error that names it.
 /// Retries   Lost connections, timeouts, 408, 425, 429, 500, 502, 503, 504: what has come is kept,
-///           the rest asked for. A server that stays dead fails a read within retry.budget and one
-///           connect_timeout (or stall_timeout); one that has never answered, in 10 s of budget.
+///           the rest asked for. All requests of a server that stays dead fail within retry.budget
+///           of its first failure and one connect_timeout (or stall_timeout); those of one that has
+///           never answered in 10 s.
 /// List      From a manifest.txt in the folder (a path a line), else from the server's own page for
 ///           the folder, else from a manifest.txt above.
 /// Gone      When a request is given up and in all that time the server has answered none, or with
-/// 429
-///           and 503 alone, it is kUnavailable; where it has answered others, kIo.
+///           429 and 503 alone, it is kUnavailable; where it has answered others, kIo.
 /// Errors    As Storage; messages tell the last reason and how often it was tried.
 ///           kInvalidArgument for options out of range, a CA file that cannot be read.
 ECHOPIPE_EXPORT std::shared_ptr<Storage> MakeHttpStorage(const HttpOptions& options);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include <echopipe/base/mutex.h>
@@ -18,6 +19,15 @@ class AnyStorage final : public Storage {
   }
 
   Result<uint64_t> Size(const std::string& path) override { return At(path).Size(path); }
+
+  std::vector<Result<std::vector<FolderEntry>>> ListAll(
+      const std::vector<std::string>& folders) override {
+    return AreAllHttp(folders) ? At(folders[0]).ListAll(folders) : Storage::ListAll(folders);
+  }
+
+  std::vector<Result<uint64_t>> Sizes(const std::vector<std::string>& paths) override {
+    return AreAllHttp(paths) ? At(paths[0]).Sizes(paths) : Storage::Sizes(paths);
+  }
 
   ReadId Read(ReadRequest request, BufferPool& pool, Callback callback) override {
     const bool is_http = internal::IsHttpUri(request.path);
@@ -47,6 +57,10 @@ class AnyStorage final : public Storage {
   }
 
  private:
+  static bool AreAllHttp(const std::vector<std::string>& paths) {
+    return !paths.empty() && std::ranges::all_of(paths, internal::IsHttpUri);
+  }
+
   // Once made it stays.
   Storage& At(const std::string& path) {
     MutexLock lock(mutex_);

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include <echopipe/base/mutex.h>
 #include <echopipe/io/folder_source.h>
 #include <echopipe/io/formats/image_folder.h>
 #include <echopipe/io/glob.h>
+#include <echopipe/io/http/uri.h>
 #include <echopipe/io/open_source.h>
 #include <echopipe/io/tar_source.h>
 #include <echopipe/proto/pipeline.pb.h>
@@ -64,6 +64,17 @@ proto::Source::Format CommonFormat(const proto::Source& spec,
     ThrowField("source.uri", "shards and folders in one source", names[0] + " and " + name);
   }
   return format;
+}
+
+// "s3://..." is no folder called "s3:".
+void CheckScheme(const std::string& uri) {
+  const size_t end = uri.find("://");
+  const auto is_letter = [](char c) {
+    return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9');
+  };
+  if (end == std::string::npos || end == 0 || internal::IsHttpUri(uri)) return;
+  if (!std::all_of(uri.begin(), uri.begin() + static_cast<std::ptrdiff_t>(end), is_letter)) return;
+  ThrowField("source.uri", "no such scheme", uri, "http://, https:// or a path");
 }
 
 void CheckFormat(const proto::Source& spec, const std::vector<std::string>& names) {
@@ -153,47 +164,6 @@ std::vector<std::string> ExpandAll(const proto::Source& spec, Storage& storage) 
   return names;
 }
 
-/// Which of the objects asked for are not there. Reads of no bytes, all at once: over a network the
-/// time of one would add up.
-class MissingObjects {
- public:
-  static std::vector<std::string> Of(const std::vector<std::string>& names, Storage& storage) {
-    MissingObjects answers(names.size());
-    BufferPool pool;
-    for (size_t i = 0; i < names.size(); ++i) {
-      storage.Read({.path = names[i]}, pool, [&answers, i](const Result<ReadResult>& result) {
-        answers.Take(i, !result.ok() && result.error().code() == ErrorCode::kNotFound);
-      });
-    }
-    std::vector<std::string> missing;
-    const std::vector<bool> is_missing = answers.Wait();
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (is_missing[i]) missing.push_back(names[i]);
-    }
-    return missing;
-  }
-
- private:
-  explicit MissingObjects(size_t count) : is_missing_(count), due_(count) {}
-
-  void Take(size_t i, bool is_missing) {
-    MutexLock lock(mutex_);
-    is_missing_[i] = is_missing;
-    if (--due_ == 0) all_came_.NotifyAll();
-  }
-
-  std::vector<bool> Wait() {
-    MutexLock lock(mutex_);
-    while (due_ > 0) all_came_.Wait(mutex_);
-    return is_missing_;
-  }
-
-  Mutex mutex_;
-  CondVar all_came_;
-  std::vector<bool> is_missing_ ECHOPIPE_GUARDED_BY(mutex_);
-  size_t due_ ECHOPIPE_GUARDED_BY(mutex_);
-};
-
 // Shards that a pattern has found are there.
 void CheckShardsAreThere(const proto::Source& spec, Storage& storage) {
   std::vector<std::string> names;
@@ -202,7 +172,14 @@ void CheckShardsAreThere(const proto::Source& spec, Storage& storage) {
     std::move(plain.begin(), plain.end(), std::back_inserter(names));
   }
   if (names.size() > kMostShardsAskedFor) return;
-  const std::vector<std::string> missing = MissingObjects::Of(names, storage);
+  const std::vector<Result<uint64_t>> sizes = storage.Sizes(names);
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (sizes[i].ok()) continue;
+    const Error& error = sizes[i].error();
+    if (error.code() == ErrorCode::kUnavailable) throw error;
+    if (error.code() == ErrorCode::kNotFound) missing.push_back(names[i]);
+  }
   if (missing.empty()) return;
   std::string named = missing[0];
   for (size_t i = 1; i < std::min(missing.size(), kMostShardsNamed); ++i)
@@ -240,6 +217,7 @@ void ValidateSource(const proto::Source& spec) {
   std::vector<std::string> names;
   for (const std::string& uri : spec.uri()) {
     if (uri.empty()) ThrowField("source.uri", "a uri is empty");
+    CheckScheme(uri);
     try {
       std::vector<std::string> expanded = internal::ExpandBraces(uri);
       std::move(expanded.begin(), expanded.end(), std::back_inserter(names));

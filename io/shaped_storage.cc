@@ -255,6 +255,13 @@ class ShapedStorage final : public Storage {
     return inner_->List(folder);
   }
   Result<uint64_t> Size(const std::string& path) override { return inner_->Size(path); }
+  std::vector<Result<std::vector<FolderEntry>>> ListAll(
+      const std::vector<std::string>& folders) override {
+    return inner_->ListAll(folders);
+  }
+  std::vector<Result<uint64_t>> Sizes(const std::vector<std::string>& paths) override {
+    return inner_->Sizes(paths);
+  }
   ReadId Read(ReadRequest request, BufferPool& pool, Callback callback) override {
     return link_->Start(std::move(request), pool, std::move(callback));
   }

@@ -65,6 +65,11 @@ class ECHOPIPE_EXPORT Storage {
   /// The size of an object in bytes. A folder is an error.
   virtual Result<uint64_t> Size(const std::string& path) = 0;
 
+  /// The same of many, in their order; where each takes a round trip, they overlap.
+  virtual std::vector<Result<std::vector<FolderEntry>>> ListAll(
+      const std::vector<std::string>& folders);
+  virtual std::vector<Result<uint64_t>> Sizes(const std::vector<std::string>& paths);
+
   /// Starts a read into a buffer of `pool` (which must outlive it). The callback runs exactly once,
   /// on a thread of the storage's own and under no lock, and must be short and not throw; it may
   /// start further reads. A range that begins at or after the end gives no bytes. Throws

@@ -55,11 +55,17 @@ PipelineBuilder& PipelineBuilder::Decode() {
 
 PipelineBuilder& PipelineBuilder::Echo(const EchoSettings& settings) {
   proto::Echo& echo = *impl_->spec.add_stage()->mutable_echo();
-  echo.set_factor(settings.factor);
+  if (settings.factor || !settings.adaptive) echo.set_factor(settings.factor.value_or(1));
   if (settings.shuffle_buffer) echo.set_shuffle_buffer(*settings.shuffle_buffer);
   if (settings.spacing) echo.set_spacing(*settings.spacing);
   echo.set_grouped(settings.grouped);
   echo.set_drain_each_epoch(settings.drain_each_epoch);
+  if (!settings.adaptive) return *this;
+  proto::AdaptiveEcho& adaptive = *echo.mutable_adaptive();
+  if (settings.adaptive->max_factor) adaptive.set_max_factor(*settings.adaptive->max_factor);
+  if (settings.adaptive->low_water)
+    adaptive.set_low_water_ms(settings.adaptive->low_water->count());
+  if (settings.adaptive->max_age) adaptive.set_max_age(*settings.adaptive->max_age);
   return *this;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,13 +13,22 @@
 
 namespace echopipe {
 
+/// Options of an adaptive echo point; what is not set takes the default (proto/pipeline.proto).
+struct AdaptiveSettings {
+  std::optional<uint32_t> max_factor = {};  ///< most uses of an item
+  std::optional<std::chrono::duration<double, std::milli>> low_water = {};
+  std::optional<uint64_t> max_age = {};  ///< most draws since an item's first use
+};
+
 /// Options of an echo point; what is not set takes the default (proto/pipeline.proto).
 struct EchoSettings {
-  double factor = 1;  ///< a decimal from 1 to 1000 with at most six places: 4/3 is 1.333333
+  /// A decimal from 1 to 1000 with at most six places: 4/3 is 1.333333. Default 1, if not adaptive.
+  std::optional<double> factor = {};
   std::optional<uint64_t> shuffle_buffer = {};
   std::optional<uint64_t> spacing = {};
   bool grouped = false;  ///< an item's uses side by side
   bool drain_each_epoch = false;
+  std::optional<AdaptiveSettings> adaptive = {};  ///< instead of a factor
 };
 
 /// How examples become batches.

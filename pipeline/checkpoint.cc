@@ -1,16 +1,11 @@
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <echopipe/base/error.h>
-#include <echopipe/base/file_descriptor.h>
 #include <echopipe/base/random.h>
+#include <echopipe/base/read_file.h>
 #include <echopipe/base/replace_file.h>
 #include <echopipe/pipeline/checkpoint.h>
 #include <echopipe/proto/checkpoint.pb.h>
@@ -39,35 +34,6 @@ constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
                .where = std::string(name),
                .got = std::move(got),
                .wanted = std::move(wanted)});
-}
-
-[[noreturn]] void ThrowErrno(const std::string& path, const std::string& what) {
-  const int reason = errno;
-  Throw(reason == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, path,
-        what + ": " + std::generic_category().message(reason));
-}
-
-std::string Read(const FileDescriptor& file, size_t size, const std::string& path) {
-  std::string bytes(size, '\0');
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t count = read(file.get(), bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) ThrowErrno(path, "cannot read the checkpoint");
-    if (count == 0) bytes.resize(done);  // it shrank
-    done += static_cast<size_t>(count);
-  }
-  return bytes;
-}
-
-// Something else under that name is not to be lost by a slip.
-void CheckOverwritable(const std::string& path) {
-  const FileDescriptor file(path, O_RDONLY | O_NONBLOCK);
-  struct stat status = {};
-  if (!file.is_open() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
-  constexpr size_t kSize = Header::kMagic.size();
-  const std::string begin = Read(file, std::min(static_cast<size_t>(status.st_size), kSize), path);
-  if (begin.empty() || begin == std::string_view(Header::kMagic.data(), kSize)) return;
-  Throw(ErrorCode::kInvalidArgument, path, "the file there is no checkpoint, and is left alone");
 }
 
 }  // namespace
@@ -114,21 +80,11 @@ std::string PipelineCheckpoint::ToBytes() const {
 }
 
 PipelineCheckpoint PipelineCheckpoint::Load(const std::string& path) {
-  const FileDescriptor file(path, O_RDONLY | O_NONBLOCK);
-  struct stat status = {};
-  if (!file.is_open() || fstat(file.get(), &status) != 0) {
-    ThrowErrno(path, "cannot read the checkpoint");
-  }
-  if (!S_ISREG(status.st_mode)) Throw(ErrorCode::kIo, path, "it is not a regular file");
-  if (static_cast<uint64_t>(status.st_size) > kMaxBytes) {
-    Throw(ErrorCode::kLimitExceeded, path, "the file is too large for a checkpoint",
-          std::to_string(status.st_size) + " bytes", "at most " + std::to_string(kMaxBytes));
-  }
-  return FromBytes(Read(file, static_cast<size_t>(status.st_size), path), path);
+  return FromBytes(ReadWholeFile(path, "checkpoint", kMaxBytes), path);
 }
 
 void PipelineCheckpoint::Save(const std::string& path) const {
-  CheckOverwritable(path);
+  CheckOverwritable(path, "checkpoint", {Header::kMagic.data(), Header::kMagic.size()});
   ReplaceFile(path, ToBytes());
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include <echopipe/base/clock.h>
@@ -12,7 +13,8 @@
 
 namespace echopipe {
 
-/// How a pipeline runs. Nothing here changes which examples come out, nor their order.
+/// How a pipeline runs. Nothing here changes which examples come out, nor their order (but what an
+/// adaptive echo point repeats, and when, depends on how the run goes).
 struct RuntimeOptions {
   /// Threads for decoding and augmenting; 0: as many as the affinity mask and the cgroup's CPU
   /// quota allow. Never more than oneTBB's global_control allows.
@@ -41,6 +43,12 @@ struct RuntimeOptions {
   /// Told of what a person may want to know (files passed over, bad examples); quiet by default.
   /// Called on any thread, one call at a time.
   std::function<void(std::string_view message)> log = nullptr;
+  /// Writes down in this file what an adaptive echo point decides. A log that is there is replaced;
+  /// by Restore(), from the checkpoint's place on. It never lags behind a checkpoint. Empty: none.
+  std::string decision_log = {};
+  /// An adaptive echo point decides what this file says, whatever the timing: the batches are those
+  /// of the run that wrote it, and behind a checkpoint of that run, the rest of them. Empty: none.
+  std::string replay_log = {};
 };
 
 /// Which part of the data a process of a distributed run gets.

@@ -1,11 +1,16 @@
+#include <array>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <google/protobuf/util/message_differencer.h>
 #include <unistd.h>
 
 #include <echopipe/base/error.h>
+#include <echopipe/base/random.h>
 #include <echopipe/io/open_source.h>
+#include <echopipe/pipeline/graph/decision_log_file.h>
 #include <echopipe/pipeline/graph/graph.h>
 #include <echopipe/pipeline/graph/memory_need.h>
 #include <echopipe/pipeline/graph/shadow_codec.h>
@@ -50,6 +55,37 @@ void CheckSame(const proto::PipelineSpec& then, const proto::PipelineSpec& now) 
   ThrowOther("it is of another spec", differences.substr(0, differences.find('\n')));
 }
 
+// What a decision log is good for.
+uint64_t FingerprintOf(const PipelineSpec& spec, const Rank& rank) {
+  return HashBytes(spec.message().SerializeAsString(),
+                   HashToKey(std::array<uint64_t, 2>{rank.rank, rank.world}).low);
+}
+
+// The adaptive echo point's.
+uint64_t DrawsOf(const internal::ShadowState& state) {
+  for (const auto& echo : state.echoes) {
+    if (echo.adaptive) return echo.adaptive->order.draws;
+  }
+  for (const auto& echo : state.batch_echoes) {
+    if (echo.adaptive) return echo.adaptive->order.draws;
+  }
+  return 0;
+}
+
+void CheckLogs(const PipelineSpec& spec, const RuntimeOptions& options) {
+  const bool replays = !options.replay_log.empty();
+  if (!replays && options.decision_log.empty()) return;
+  const char* field = replays ? "RuntimeOptions.replay_log" : "RuntimeOptions.decision_log";
+  const std::string& path = replays ? options.replay_log : options.decision_log;
+  if (internal::MakePlan(spec).adaptive() == nullptr) {
+    internal::ThrowInvalidField(field, "nothing is decided", path, "an adaptive echo in the spec");
+  }
+  if (options.replay_log == options.decision_log) {
+    internal::ThrowInvalidField(field, "the same file is to be read and written", path,
+                                "another file");
+  }
+}
+
 }  // namespace
 
 class Pipeline::Impl {
@@ -67,8 +103,10 @@ class Pipeline::Impl {
         storage_(options.storage ? options.storage
                                  : MakeStorage(options.reads_in_flight, options.http)),
         before_(storage_->Stats()),
+        log_(options.log),
+        decision_log_(MakeDecisionLog(spec, options, rank, start)),
         graph_(
-            spec, options, options.clock ? options.clock : MakeSteadyClock(),
+            std::in_place, spec, options, options.clock ? options.clock : MakeSteadyClock(),
             [&](BufferPool& pool, std::function<void()> wake) {
               SourceOptions source{.seed = spec.message().seed(),
                                    .shard = {rank.rank, rank.world},
@@ -87,7 +125,19 @@ class Pipeline::Impl {
               }
               return opened;
             },
-            start ? &start->state : nullptr) {}
+            start ? &start->state : nullptr,
+            internal::DecisionLogs{.file = decision_log_.get(),
+                                   .replay = ReplayOf(spec, options, rank, start)}) {}
+  ~Impl() {
+    graph_.reset();
+    try {
+      if (decision_log_) decision_log_->Write();
+    } catch (const Error& error) {
+      if (log_) log_(error.what());
+    }
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   bool is_forked() const { return getpid() != pid_; }
   internal::Graph& graph() const {
@@ -96,7 +146,14 @@ class Pipeline::Impl {
                    .what = "a pipeline cannot be used in a child process; open it after fork()",
                    .where = "Pipeline"});
     }
-    return const_cast<internal::Graph&>(graph_);
+    return const_cast<internal::Graph&>(*graph_);
+  }
+  std::optional<Batch> Next() {
+    internal::Graph& from = graph();
+    if (decision_log_) decision_log_->WriteIfMuch();
+    std::optional<Batch> batch = from.Take();
+    if (decision_log_ && !batch) decision_log_->Write();
+    return batch;
   }
   PipelineCheckpoint Checkpoint() const {
     proto::Checkpoint message;
@@ -105,6 +162,8 @@ class Pipeline::Impl {
     message.set_world(rank_.world);
     message.set_data_fingerprint(graph().source().fingerprint());
     internal::Encode(graph().State(), &message);
+    // The joint is ahead of that state, and so is its log.
+    if (decision_log_) decision_log_->Sync();
     return PipelineCheckpoint(std::move(message));
   }
   /// Since Open; the storage may have served others before.
@@ -119,12 +178,31 @@ class Pipeline::Impl {
   }
 
  private:
+  static std::unique_ptr<internal::DecisionLogFile> MakeDecisionLog(
+      const PipelineSpec& spec, const RuntimeOptions& options, const Rank& rank,
+      const std::optional<Start>& start) {
+    CheckLogs(spec, options);
+    if (options.decision_log.empty()) return nullptr;
+    return std::make_unique<internal::DecisionLogFile>(
+        options.decision_log, FingerprintOf(spec, rank), start ? DrawsOf(start->state) : 0);
+  }
+  static std::optional<DecisionReader> ReplayOf(const PipelineSpec& spec,
+                                                const RuntimeOptions& options, const Rank& rank,
+                                                const std::optional<Start>& start) {
+    if (options.replay_log.empty()) return std::nullopt;
+    const DecisionLog log = internal::LoadDecisionLog(options.replay_log);
+    log.CheckIsFor(FingerprintOf(spec, rank));
+    return DecisionReader(log, start ? DrawsOf(start->state) : 0);
+  }
+
   pid_t pid_ = getpid();
   PipelineSpec spec_;
   Rank rank_;
   std::shared_ptr<Storage> storage_;
   StorageStats before_;
-  internal::Graph graph_;
+  std::function<void(std::string_view)> log_;
+  std::unique_ptr<internal::DecisionLogFile> decision_log_;  // null: none
+  std::optional<internal::Graph> graph_;
 };
 
 Pipeline::Pipeline(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -161,7 +239,7 @@ std::unique_ptr<Pipeline> Pipeline::Restore(const PipelineSpec& spec,
       new Pipeline(std::make_unique<Impl>(spec, options, rank, start)));
 }
 
-std::optional<Batch> Pipeline::Next() { return impl_->graph().Take(); }
+std::optional<Batch> Pipeline::Next() { return impl_->Next(); }
 
 void Pipeline::Stop() { impl_->graph().Stop(); }
 

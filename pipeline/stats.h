@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,31 @@ struct StageStats {
 /// What one echo point has done.
 struct EchoPointStats {
   std::string position;  ///< "after decode"
-  double factor = 1;     ///< as the spec asks
+  double factor = 1;     ///< as the spec asks; of an adaptive one, the most uses of an item
+  bool adaptive = false;
   uint64_t admitted = 0;
   uint64_t draws = 0;
   uint64_t exceptions = 0;      ///< draws in which spacing could not be kept (in the final drain)
   double factor_effective = 1;  ///< draws over admitted
   double r = 0;  ///< t_upstream / t_downstream per item; echoing is free while factor <= r
+};
+
+/// What the adaptive echo point has done, in this process.
+struct AdaptiveStats {
+  /// Draws in some time.
+  struct Span {
+    uint64_t fresh = 0;
+    uint64_t echoes = 0;
+  };
+
+  uint64_t fresh = 0;              ///< draws: first uses, tombstones too
+  uint64_t echoes = 0;             ///< draws: later uses
+  double echo_share = 0;           ///< of all draws
+  double longest_bridged_s = 0;    ///< from a fresh draw to the last echo before the next one
+  uint64_t residents = 0;          ///< of the pool, now
+  uint64_t uses_left = 0;          ///< echoes that these may still give
+  double span_s = 1;               ///< how long each part of the history is
+  std::vector<Span> history = {};  ///< since Open, 64 parts at most
 };
 
 /// Items between two nodes that may run ahead of each other.
@@ -78,6 +98,8 @@ struct PipelineStats {
   std::vector<BadExample> bad_examples = {};  ///< the first 1,000 of them
   std::vector<StageStats> stages = {};        ///< in order, with "read" first and "consumer" last
   std::vector<EchoPointStats> echo_points = {};
+  std::optional<AdaptiveStats> adaptive = {};  ///< if there is an adaptive echo point
+  double runway_s = 0;  ///< how long the consumer can go on with what the last echo point has drawn
   std::vector<WindowStats> windows = {};
   std::string verdict = {};  ///< which part starves the consumer, and what echoing would bring
 };

@@ -88,7 +88,10 @@ class FolderLister {
   using Kind = FolderEntry::Kind;
 
   std::vector<FolderEntry> Entries(const std::string& folder) {
-    Result<std::vector<FolderEntry>> entries = storage_.List(folder);
+    return Seen(storage_.List(folder));
+  }
+
+  std::vector<FolderEntry> Seen(Result<std::vector<FolderEntry>> entries) {
     if (!entries.ok()) throw entries.error();
     std::vector<FolderEntry> seen = std::move(entries).value();
     const size_t before = seen.size();
@@ -115,15 +118,16 @@ class FolderLister {
       if (entry.kind == Kind::kOther) ++listing_.passed_over_.dangling;
     }
     std::sort(folders.begin(), folders.end());
-    for (const std::string& folder : folders) ListClass(root, folder);
-  }
-
-  void ListClass(size_t root, const std::string& folder) {
-    const std::string path = WithSlash(listing_.roots_[root]) + folder;
-    if (!Enter(path)) return;
-    class_folders_.insert(folder);
-    AddGroup({.root = root, .folder = folder + "/"}, Entries(path));
-    ancestors_.pop_back();
+    std::vector<std::string> paths;
+    paths.reserve(folders.size());
+    for (const std::string& folder : folders) paths.push_back(WithSlash(path) + folder);
+    std::vector<Result<std::vector<FolderEntry>>> lists = storage_.ListAll(paths);
+    for (size_t i = 0; i < folders.size(); ++i) {
+      if (!Enter(paths[i])) continue;
+      class_folders_.insert(folders[i]);
+      AddGroup({.root = root, .folder = folders[i] + "/"}, Seen(std::move(lists[i])));
+      ancestors_.pop_back();
+    }
   }
 
   void AddGroup(FolderListing::Group group, const std::vector<FolderEntry>& entries) {

@@ -12,6 +12,9 @@ namespace {
 
 using Kind = FolderEntry::Kind;
 
+// What some editors begin a text with.
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 [[noreturn]] void ThrowCorrupt(std::string what, const std::string& where, std::string got) {
   throw Error({.code = ErrorCode::kCorrupt,
                .what = std::move(what),
@@ -41,24 +44,69 @@ std::vector<FolderEntry> Sorted(std::vector<FolderEntry> entries) {
   return entries;
 }
 
-std::vector<FolderEntry> ParseJson(std::string_view page, const std::string& where) {
-  // No exceptions: foreign text of any depth and size may stand here.
-  const nlohmann::json list = nlohmann::json::parse(page, nullptr, false);
-  if (!list.is_array()) ThrowCorrupt("the server's page is no listing", where, "other JSON");
-  std::vector<FolderEntry> entries;
-  for (const nlohmann::json& item : list) {
-    const auto name = item.is_object() ? item.find("name") : item.end();
-    if (!item.is_object() || name == item.end() || !name->is_string()) {
-      ThrowCorrupt("the server's page is no listing", where, "an entry without a name");
-    }
-    const auto type = item.find("type");
-    const bool is_folder = type != item.end() && *type == "directory";
-    const std::string text = name->get<std::string>();
-    if (IsName(text)) {
-      entries.push_back({.name = text, .kind = is_folder ? Kind::kFolder : Kind::kFile});
-    }
+/// Takes the entries of a JSON listing as they come: a tree of it, which a server can make as deep
+/// and wide as it likes, would take a hundred times the text's memory.
+class JsonEntries final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  std::vector<FolderEntry> Take() { return std::move(entries_); }
+
+  bool null() override { return OnValue(); }
+  bool boolean(bool) override { return OnValue(); }
+  bool number_integer(number_integer_t) override { return OnValue(); }
+  bool number_unsigned(number_unsigned_t) override { return OnValue(); }
+  bool number_float(number_float_t, const string_t&) override { return OnValue(); }
+  bool binary(binary_t&) override { return OnValue(); }
+  bool string(string_t& text) override {
+    if (depth_ == 2 && key_ == "name") name_ = std::move(text);
+    if (depth_ == 2 && key_ == "type") is_folder_ = text == "directory";
+    return OnValue();
   }
-  return Sorted(std::move(entries));
+  bool key(string_t& name) override {
+    if (depth_ == 2) key_ = std::move(name);
+    return true;
+  }
+
+  bool start_array(size_t) override { return ++depth_ != 2; }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool start_object(size_t) override {
+    if (++depth_ == 2) {
+      key_.clear();
+      name_.reset();
+      is_folder_ = false;
+    }
+    return depth_ > 1;
+  }
+  bool end_object() override {
+    if (--depth_ > 1) return true;
+    if (name_ && IsName(*name_)) {
+      entries_.push_back({.name = *name_, .kind = is_folder_ ? Kind::kFolder : Kind::kFile});
+    }
+    return name_.has_value();
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+
+ private:
+  // Entries are objects in an array.
+  bool OnValue() const { return depth_ > 1; }
+
+  std::vector<FolderEntry> entries_;
+  uint64_t depth_ = 0;  // 1 in the list, 2 in an entry
+  std::string key_;     // of the entry
+  std::optional<std::string> name_;
+  bool is_folder_ = false;
+};
+
+std::vector<FolderEntry> ParseJson(std::string_view page, const std::string& where) {
+  JsonEntries entries;
+  if (!nlohmann::json::sax_parse(page, &entries)) {
+    ThrowCorrupt("the server's page is no listing", where, "other JSON");
+  }
+  return Sorted(entries.Take());
 }
 
 // Those that servers write into links.
@@ -123,7 +171,8 @@ std::optional<FolderEntry> EntryOf(std::string_view link, std::string_view path)
 
 Manifest::Manifest(std::string text, const std::string& where) : text_(std::move(text)) {
   uint64_t number = 0;
-  for (size_t begin = 0; begin < text_.size(); ++number) {
+  for (size_t begin = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+       begin < text_.size(); ++number) {
     const size_t end = std::min(text_.find('\n', begin), text_.size());
     std::string_view line = std::string_view(text_).substr(begin, end - begin);
     if (line.ends_with('\r')) line.remove_suffix(1);

@@ -20,12 +20,16 @@ Clock::Duration LongestWait(const RetryOptions& options, int failures) {
 
 void Retries::OnProgress() { failures_ = 0; }
 
-std::optional<Clock::Time> Retries::OnFailure(const RetryOptions& options, Clock::Time now,
+std::optional<Clock::Time> Retries::OnFailure(const RetryOptions& options, Clock::Time began,
+                                              Clock::Time now,
                                               std::optional<Clock::Duration> retry_after,
                                               RandomStream& random) {
-  if (failures_ == 0) first_failure_ = now;
+  if (failures_ == 0) {
+    first_failure_ = now;
+    budget_begin_ = began;
+  }
   const Clock::Duration longest = LongestWait(options, failures_++);
-  const Clock::Time end = first_failure_ + options.budget;
+  const Clock::Time end = budget_begin_ + options.budget;
   if (now >= end) return std::nullopt;
   if (retry_after && *retry_after > end - now) return std::nullopt;
   const auto jittered = Clock::Duration(

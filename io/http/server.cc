@@ -92,6 +92,7 @@ class HttpServer::Exchange : public TransferReceiver {
   void Begin(Clock::Time now) {
     answer_.reset();
     dropped_ = 0;
+    idle_since_ = now;
     Watch(now);
     TransferRequest request = MakeRequest();
     request.uri = server_.name_ + PercentEncode(path_.substr(server_.name_.size()));
@@ -105,7 +106,7 @@ class HttpServer::Exchange : public TransferReceiver {
   }
 
   /// When it is to be looked at again, and whether it has come too slowly by then.
-  Clock::Time watch_end() const { return watch_begin_ + server_.shared_.options.stall_timeout; }
+  Clock::Time watch_end() const { return watch_begin_ + server_.patience(); }
   bool IsStalled(Clock::Time now) {
     const double seconds = std::chrono::duration<double>(now - watch_begin_).count();
     if (static_cast<double>(watched_bytes_) < kLeastBytesPerSecond * seconds) return true;
@@ -115,7 +116,7 @@ class HttpServer::Exchange : public TransferReceiver {
   /// Precondition: IsStalled().
   void CutOff() {
     server_.shared_.transfers.Abort(transfer_);
-    const std::string time = Seconds(server_.shared_.options.stall_timeout);
+    const std::string time = Seconds(server_.patience());
     OnEnd({.kind = TransferEnd::Kind::kTimeout,
            .why = answer_ ? "the answer stalled for " + time : "no answer within " + time});
   }
@@ -153,7 +154,7 @@ class HttpServer::Exchange : public TransferReceiver {
       return is_worth_draining_ && dropped_ <= kMostDropped;
     }
     try {
-      if (Accept(bytes)) retries_.OnProgress();
+      if (Accept(bytes)) OnProgress();
     } catch (const std::bad_alloc&) {
       answer_ = UnreadForMemory(path_);
     } catch (Error& error) {
@@ -212,6 +213,12 @@ class HttpServer::Exchange : public TransferReceiver {
   FlightWindow::Flight& flight() { return flight_; }
 
  private:
+  void OnProgress() {
+    retries_.OnProgress();
+    idle_since_ = Now();
+    server_.last_sign_of_life_ = idle_since_;
+  }
+
   void Watch(Clock::Time now) {
     watch_begin_ = now;
     watched_bytes_ = 0;
@@ -228,7 +235,8 @@ class HttpServer::Exchange : public TransferReceiver {
 
   void TryAgain(std::unique_ptr<Exchange> self, Clock::Time now, const TryLater& reason) {
     const std::optional<Clock::Time> next =
-        retries_.OnFailure(server_.retry_options(), now, reason.retry_after, server_.random_);
+        retries_.OnFailure(server_.retry_options(), server_.FailingSince(idle_since_), now,
+                           reason.retry_after, server_.random_);
     if (reason.throttled) server_.OnThrottled(now, next ? reason.retry_after : std::nullopt);
     if (next) {
       attempt_ = attempt_after_failure();
@@ -239,16 +247,19 @@ class HttpServer::Exchange : public TransferReceiver {
                        (retries_.failures() == 1 ? " attempt" : " attempts") + " in " +
                        Seconds(retries_.since_first(now));
     if (reason.retry_after) what += ", asked to wait for " + Seconds(*reason.retry_after);
-    GiveUp(Error({.code = IsServerGone() ? ErrorCode::kUnavailable : ErrorCode::kIo,
+    GiveUp(Error({.code = IsServerGone(now) ? ErrorCode::kUnavailable : ErrorCode::kIo,
                   .what = what,
                   .where = path_}));
   }
 
-  // Neither this attempt nor, since the first one failed, any other request has been answered.
-  bool IsServerGone() const {
+  // Nothing has been answered for half of the time that was to be spent on it, or since this
+  // request failed first.
+  bool IsServerGone(Clock::Time now) const {
     const auto* later = answer_ ? std::get_if<TryLater>(&*answer_) : nullptr;
     const bool is_answered = answer_ && !(later != nullptr && later->throttled);
-    return !is_answered && server_.last_sign_of_life_ < retries_.first_failure();
+    const Clock::Time silent_since =
+        std::max(retries_.first_failure(), now - server_.retry_options().budget / 2);
+    return !is_answered && server_.last_sign_of_life_ < silent_since;
   }
 
   HttpServer& server_;
@@ -261,6 +272,7 @@ class HttpServer::Exchange : public TransferReceiver {
   std::optional<Answer> answer_;    // to the attempt under way
   bool is_worth_draining_ = false;  // of a body that is no use
   uint64_t dropped_ = 0;
+  Clock::Time idle_since_;  // the attempt began, or bytes came
   Clock::Time watch_begin_;
   uint64_t watched_bytes_ = 0;  // since then
 };
@@ -490,6 +502,18 @@ HttpServer::Reads HttpServer::TakeAll() {
   plan_.Clear();
   deadlines_.clear();
   return std::exchange(reads_, {});
+}
+
+// All requests of a dead server have one budget.
+Clock::Time HttpServer::FailingSince(Clock::Time attempt) {
+  if (!failing_since_ || last_sign_of_life_ >= *failing_since_) failing_since_ = attempt;
+  return std::min(attempt, *failing_since_);
+}
+
+// With an answer: no longer than it may take to fail.
+Clock::Duration HttpServer::patience() const {
+  constexpr Clock::Duration kLeast = std::chrono::milliseconds(100);
+  return std::min(shared_.options.stall_timeout, std::max(kLeast, retry_options().budget));
 }
 
 RetryOptions HttpServer::retry_options() const {

@@ -95,6 +95,8 @@ class HttpServer {
   void Fail(Storage::ReadId id, Error error);
   std::unique_ptr<HttpRead> Take(Storage::ReadId id);
   Reads TakeAll();
+  Clock::Time FailingSince(Clock::Time attempt);
+  Clock::Duration patience() const;
   RetryOptions retry_options() const;
 
   std::string name_;
@@ -103,6 +105,7 @@ class HttpServer {
   ReadPlan plan_;
   RandomStream random_;
   double fill_ = 1;  // of the bytes asked for, what objects have: small ones end before
+  std::optional<Clock::Time> failing_since_;
   bool has_answered_ = false;
   Clock::Time last_sign_of_life_ = Clock::Time::min();
   std::optional<Clock::Time> throttled_since_;

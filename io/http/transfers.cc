@@ -71,7 +71,7 @@ AnswerHead HeadOf(CURL* handle) {
   curl_off_t wait_s = 0;
   curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &wait_s);
   // Beyond any budget already.
-  constexpr curl_off_t kMostSeconds = 7 * 86400;
+  constexpr curl_off_t kMostSeconds = 604'800;
   if (wait_s > 0) head.retry_after = std::chrono::seconds(std::min(wait_s, kMostSeconds));
   head.content_range = HeaderOf(handle, "Content-Range");
   head.content_type = HeaderOf(handle, "Content-Type");
@@ -124,6 +124,15 @@ void CheckHeader(const std::string& header) {
                .wanted = "\"Name: value\" on one line"});
 }
 
+void CheckToken(const std::string& token) {
+  const auto is_visible = [](char c) { return '!' <= c && c <= '~'; };
+  if (std::all_of(token.begin(), token.end(), is_visible)) return;
+  throw Error({.code = ErrorCode::kInvalidArgument,
+               .what = "not a token",
+               .where = "HttpCredentials.bearer_token",
+               .wanted = "visible ASCII characters"});
+}
+
 }  // namespace
 
 struct Transfers::Multi {
@@ -169,6 +178,7 @@ class Transfers::Transfer {
     Set(handle_, CURLOPT_NOBODY, request.head ? 1L : 0L);
     if (!request.head) Set(handle_, CURLOPT_HTTPGET, 1L);
     const std::string& token = request.credentials.bearer_token;
+    CheckToken(token);
     Set(handle_, CURLOPT_HTTPAUTH, token.empty() ? CURLAUTH_BASIC : CURLAUTH_BEARER);
     Set(handle_, CURLOPT_XOAUTH2_BEARER, token.empty() ? nullptr : token.c_str());
     SetHeaders(request);

@@ -9,6 +9,7 @@
 
 #include <echopipe/base/error.h>
 #include <echopipe/echo/echo_buffer.h>
+#include <echopipe/pipeline/graph/epoch_drawn.h>
 #include <echopipe/pipeline/graph/plan.h>
 
 namespace echopipe::internal {
@@ -30,11 +31,7 @@ template <class T>
 class EpochEcho {
  public:
   enum class Step { kAdmit, kDraw, kEnd };
-  struct Drawn {
-    Use<T> use;
-    uint64_t stream_epoch = 0;
-    bool ends_epoch = false;
-  };
+  using Drawn = EpochDrawn<T>;
 
   explicit EpochEcho(const EchoPoint& point) : point_(point), buffer_(point.options) {}
   /// Goes on from a state. Throws kInvalidArgument if it is impossible.

@@ -50,33 +50,68 @@ unsigned ReservedSlots() {
 }
 
 // Tombstones are there at once, the rest is read again.
-EchoJoint::Start StartOf(const ShadowState::EchoPoint<ShadowItem>& echo) {
-  EchoJoint::Start start{.state = echo.state};
-  for (const std::shared_ptr<const ShadowItem>& resident : echo.residents) {
+std::vector<std::shared_ptr<const Item>> ResidentsAtOnce(
+    const std::vector<std::shared_ptr<const ShadowItem>>& residents) {
+  std::vector<std::shared_ptr<const Item>> items;
+  for (const std::shared_ptr<const ShadowItem>& resident : residents) {
     std::shared_ptr<Item> item;
     if (resident->tombstone) {
       item = std::make_shared<Item>();
       item->identity = resident->identity;
       item->bad = resident->bad;
     }
-    start.residents.push_back(std::move(item));
+    items.push_back(std::move(item));
   }
-  return start;
+  return items;
 }
 
-EchoJoint::Start StartOf(const ShadowState::EchoPoint<ShadowBatch>& echo) {
-  return {.state = echo.state,
-          .residents = std::vector<std::shared_ptr<const Item>>(echo.residents.size())};
+std::vector<std::shared_ptr<const Item>> ResidentsAtOnce(
+    const std::vector<std::shared_ptr<const ShadowBatch>>& residents) {
+  return std::vector<std::shared_ptr<const Item>>(residents.size());
 }
 
 bool FailsOnBad(const proto::PipelineSpec& spec) {
   return spec.bad_examples().policy() == proto::BadExamples::FAIL;
 }
 
+// So that what makes the runway low is short against the window, and a stop finds some of it.
+constexpr uint64_t kAdaptiveBatchesAhead = 2;
+
 }  // namespace
 
+class Graph::Alarm {
+ public:
+  explicit Alarm(Graph* graph) : graph_(graph) {}
+
+  void Ring() {
+    MutexLock lock(mutex_);
+    if (graph_ != nullptr) graph_->WakeAdaptive();
+  }
+  void Silence() {
+    MutexLock lock(mutex_);
+    graph_ = nullptr;
+  }
+
+ private:
+  Mutex mutex_;
+  Graph* graph_ ECHOPIPE_GUARDED_BY(mutex_);
+};
+
+// What is ahead of the consumer is known the better the sooner credits come back.
+uint64_t Graph::Layout::credit_window() const {
+  return plan.adaptive() == nullptr ? windows.back()
+                                    : std::min(windows.back(), 2 * plan.batch.size());
+}
+
+RunwayOptions Graph::Layout::runway() const {
+  RunwayOptions options{.low_water = plan.adaptive()->adaptive->low_water};
+  options.window = plan.batch_echoes.empty() ? windows.back() : batches_ahead;
+  options.batch = plan.batch_echoes.empty() ? plan.batch.size() : 1;
+  return options;
+}
+
 Graph::Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::shared_ptr<Clock> clock,
-             const OpenSource& open_source, const ShadowState* start)
+             const OpenSource& open_source, const ShadowState* start, DecisionLogs decisions)
     : spec_(spec.message()),
       options_(options),
       clock_(std::move(clock)),
@@ -84,32 +119,36 @@ Graph::Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::share
       threads_(ThreadsFor(options)),
       opened_(clock_->Now()),
       bad_examples_(spec_.bad_examples(), start ? start->bad : BadTally(), options.log),
-      arena_(threads_, ReservedSlots()) {
+      arena_(threads_, ReservedSlots()),
+      alarm_(std::make_shared<Alarm>(this)) {
   // The graph works in the arena it is made in. Several threads may wait for it at once.
   arena_.execute([&] {
     context_.emplace(
         tbb::task_group_context::isolated,
         tbb::task_group_context::default_traits | tbb::task_group_context::concurrent_wait);
     graph_.emplace(*context_);
-    Build(MakePlan(spec), open_source, start);
+    Build(MakePlan(spec), open_source, start, std::move(decisions));
   });
   Post(*source_node_, Message());
 }
 
 Graph::~Graph() {
   Stop();
+  alarm_->Silence();
   Drive();
   // Ends the reads; what their callbacks have still posted does nothing.
   source_->CloseSource();
   Drive();
 }
 
-void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* start) {
+void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* start,
+                  DecisionLogs decisions) {
   const uint64_t slack = kItemsPerThread * static_cast<uint64_t>(threads_);
-  const auto prefetch = static_cast<uint64_t>(options_.prefetch);
+  const uint64_t prefetch = static_cast<uint64_t>(options_.prefetch) +
+                            (plan.adaptive() != nullptr ? kAdaptiveBatchesAhead : 0);
   BatchJoint::Options batch_options{.batch = plan.batch,
                                     .steps_per_epoch = spec_.steps_per_epoch(),
-                                    .endless = plan.endless,
+                                    .endless = plan.endless(),
                                     .may_skip = plan.may_skip,
                                     .memory_cap = options_.memory_cap};
   for (const EchoPoint& point : plan.batch_echoes) {
@@ -119,12 +158,15 @@ void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* s
     batch_options.batches_before = start->batches;
     batch_options.epoch_before = start->epoch;
   }
-  // The consumer returns the credits of the last echo point: two batches and more.
-  const uint64_t batches_ahead = prefetch + (batch_options.holds_batches() ? 1 : 0);
-  std::vector<uint64_t> windows(plan.segments.size(), slack);
+  Layout layout{.plan = plan,
+                .start = start,
+                .batches_ahead = prefetch,
+                .windows = std::vector<uint64_t>(plan.segments.size(), slack),
+                .holds_batches = batch_options.holds_batches()};
+  std::vector<uint64_t>& windows = layout.windows;
   windows.front() += static_cast<uint64_t>(options_.reads_in_flight);
-  windows.back() += batches_ahead * plan.batch.size();
-
+  // The consumer returns the credits of the last echo point: two batches and more.
+  windows.back() += (prefetch + (layout.holds_batches ? 1 : 0)) * plan.batch.size();
   if (windows.back() > kLargestWindow) {
     ThrowInvalidField("RuntimeOptions.prefetch", "too many examples made ahead",
                       std::to_string(windows.back()), "at most " + std::to_string(kLargestWindow));
@@ -141,44 +183,52 @@ void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* s
   outlet_ = std::make_unique<Outlet>(windows.back(), start ? start->steps : 0, *clock_);
   logs_.emplace(plan.echoes.size() + 1);
 
-  auto source =
-      std::make_unique<SourceJoint>(open_source(pool_,
-                                                [this] {
-                                                  if (!wake_posted_.exchange(true)) {
-                                                    Post(*source_node_, Message());
-                                                  }
-                                                }),
-                                    windows.front(), FailsOnBad(spec_), *clock_, logs_->records,
-                                    start ? RereadsFor(plan, *start) : std::vector<Reread>());
-  source_ = source.get();
-  shadow_ = std::make_unique<Shadow>(plan, start, *logs_, source_->source());
-  source_node_ = &AddJoint(std::move(source), 0);
-  JointNode* last = source_node_;
-  const auto add_echo = [&](const EchoPoint& point, EchoJoint::Position position,
-                            std::optional<EchoJoint::Start> from,
-                            EchoJoint::Windows around) -> JointNode& {
-    auto joint = std::make_unique<EchoJoint>(point, position, std::move(from), around, *clock_,
-                                             outlet_->stalls());
-    echoes_.push_back(joint.get());
-    return AddJoint(std::move(joint), around.upstream_full);
-  };
-  for (size_t i = 0; i < plan.echoes.size(); ++i) {
-    uint64_t idle = Outbox::MostWithheld(windows[i + 1]);
-    if (i + 1 == plan.echoes.size()) {
-      idle += plan.batch.size() - 1 + (batch_options.holds_batches() ? plan.batch.size() : 0);
-    }
-    JointNode& echo = add_echo(plan.echoes[i], {.index = i, .gaps = &logs_->gaps[i]},
-                               start ? std::optional(StartOf(start->echoes[i])) : std::nullopt,
-                               {windows[i], windows[i + 1], windows[i], idle});
-    Connect(*last, segments_[i].get(), echo);
-    last = &echo;
-  }
-
+  JointNode* last = &AddSource(layout, open_source);
+  last = &AddExampleEchoes(layout, *last, decisions);
   JointNode& batch = AddJoint(
       std::make_unique<BatchJoint>(batch_options, windows.back(), segments_.back()->writer(), pool_,
                                    options_.allocator, &bad_examples_, *logs_),
-      windows.back());
+      layout.credit_window());
   Connect(*last, segments_.back().get(), batch);
+  AddBatchEchoes(layout, batch, decisions);
+  if (adaptive_ != nullptr) adaptive_->set_last(*echoes_.back());
+}
+
+Graph::JointNode& Graph::AddSource(const Layout& layout, const OpenSource& open_source) {
+  auto source = std::make_unique<SourceJoint>(
+      open_source(pool_,
+                  [this] {
+                    if (!wake_posted_.exchange(true)) Post(*source_node_, Message());
+                  }),
+      layout.windows.front(), FailsOnBad(spec_), *clock_, logs_->records,
+      layout.start ? RereadsFor(layout.plan, *layout.start) : std::vector<Reread>());
+  source_ = source.get();
+  shadow_ = std::make_unique<Shadow>(layout.plan, layout.start, *logs_, source_->source());
+  source_node_ = &AddJoint(std::move(source), 0);
+  return *source_node_;
+}
+
+Graph::JointNode& Graph::AddExampleEchoes(const Layout& layout, JointNode& source,
+                                          DecisionLogs& decisions) {
+  const std::vector<uint64_t>& windows = layout.windows;
+  const std::vector<EchoPoint>& points = layout.plan.echoes;
+  const uint64_t batch = layout.plan.batch.size();
+  JointNode* last = &source;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const bool is_last = i + 1 == points.size();
+    uint64_t idle = Outbox::MostWithheld(is_last ? layout.credit_window() : windows[i + 1]);
+    if (is_last) idle += batch - 1 + (layout.holds_batches ? batch : 0);
+    JointNode& echo = AddEcho(layout, points[i], {.index = i, .gaps = &logs_->gaps[i]},
+                              {windows[i], windows[i + 1], windows[i], idle},
+                              layout.start ? &layout.start->echoes[i] : nullptr, decisions);
+    Connect(*last, segments_[i].get(), echo);
+    last = &echo;
+  }
+  return *last;
+}
+
+// With what makes whole batches in front of them, and what gives these to the consumer behind.
+void Graph::AddBatchEchoes(const Layout& layout, JointNode& batch, DecisionLogs& decisions) {
   fill_node_ = std::make_unique<FillNode>(
       *graph_, static_cast<size_t>(threads_),
       [this](const Message& message, FillNode::output_ports_type& ports) {
@@ -189,23 +239,64 @@ void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* s
       *graph_, tbb::flow::serial,
       [this](const Message& message) { Guard([&] { outlet_->Receive(message); }); });
 
-  last = &batch;
+  JointNode* last = &batch;
   tbb::flow::sender<Message>* end = &tbb::flow::output_port<0>(*fill_node_);
-  uint64_t upstream = windows.back();  // batches of one example each
-  for (size_t i = 0; i < plan.batch_echoes.size(); ++i) {
-    JointNode& echo =
-        add_echo(plan.batch_echoes[i], {.index = i},
-                 start ? std::optional(StartOf(start->batch_echoes[i])) : std::nullopt,
-                 {upstream, prefetch, 1, 0});
+  uint64_t upstream = layout.windows.back();  // batches of one example each
+  for (size_t i = 0; i < layout.plan.batch_echoes.size(); ++i) {
+    JointNode& echo = AddEcho(layout, layout.plan.batch_echoes[i], {.index = i},
+                              {upstream, layout.batches_ahead, 1, 0},
+                              layout.start ? &layout.start->batch_echoes[i] : nullptr, decisions);
     tbb::flow::make_edge(*end, echo);
     tbb::flow::make_edge(tbb::flow::output_port<1>(echo), *last);
     last = &echo;
     end = &tbb::flow::output_port<0>(echo);
-    upstream = prefetch;
+    upstream = layout.batches_ahead;
   }
   tbb::flow::make_edge(*end, *outlet_node_);
   last_joint_node_ = last;
 }
+
+template <class T>
+Graph::JointNode& Graph::AddEcho(const Layout& layout, const EchoPoint& point,
+                                 EchoPointJoint::Position position, EchoPointJoint::Windows around,
+                                 const ShadowState::EchoPoint<T>* from, DecisionLogs& decisions) {
+  if (point.adaptive) {
+    std::optional<AdaptiveJoint::Start> start;
+    if (from != nullptr) start = {from->adaptive.value(), ResidentsAtOnce(from->residents)};
+    // An epoch of so many steps has nothing to do with the source's, and a batch of two epochs
+    // ends the first and counts as the second.
+    const bool epochs_known = position.gaps != nullptr ||
+                              (spec_.steps_per_epoch() == 0 && !layout.plan.batch.across_epochs());
+    auto joint = std::make_unique<AdaptiveJoint>(
+        point, position, std::move(start), around,
+        AdaptiveJoint::Options{.runway = layout.runway(),
+                               .epochs = epochs_known ? layout.plan.epochs : 0,
+                               .replay = std::move(decisions.replay)},
+        AdaptiveJoint::Surroundings{.outlet = outlet_.get(),
+                                    .shadow = &logs_->decisions,
+                                    .file = decisions.file,
+                                    .wake_at = [this](Clock::Time time) { RingAt(time); }},
+        *clock_);
+    adaptive_ = joint.get();
+    echoes_.push_back(adaptive_);
+    adaptive_node_ = &AddJoint(std::move(joint), around.upstream_full);
+    return *adaptive_node_;
+  }
+  std::optional<EchoJoint::Start> start;
+  if (from != nullptr) start = {from->state, ResidentsAtOnce(from->residents)};
+  auto joint = std::make_unique<EchoJoint>(point, position, std::move(start), around, *clock_,
+                                           outlet_->stalls());
+  echoes_.push_back(joint.get());
+  return AddJoint(std::move(joint), around.upstream_full);
+}
+
+void Graph::RingAt(Clock::Time time) {
+  clock_->CallAt(time, [alarm = std::weak_ptr(alarm_)] {
+    if (const std::shared_ptr<Alarm> there = alarm.lock()) there->Ring();
+  });
+}
+
+void Graph::WakeAdaptive() { Post(*adaptive_node_, Message()); }
 
 // What a body throws ends the pipeline; with nothing else, the graph could only end the program.
 template <class Body>
@@ -263,6 +354,11 @@ void Graph::Receive(Joint& joint, Outbox& outbox, const Message& message,
   if (is_source && !outbox.downstream().empty()) NoteFreshRecords();
   for (const Message& out : outbox.downstream()) std::get<0>(ports).try_put(out);
   outbox.downstream().clear();
+  // It looks at what the last echo point has in front of the consumer.
+  if (adaptive_ != nullptr && &joint == echoes_.back() && &joint != adaptive_ &&
+      message.kind == Message::Kind::kCredit) {
+    adaptive_node_->try_put(Message());
+  }
 }
 
 void Graph::Connect(JointNode& from, Segment* segment, JointNode& to) {
@@ -332,11 +428,14 @@ void Graph::Post(JointNode& node, Message message) {
 
 std::optional<Batch> Graph::Take() {
   uint64_t seen = progress_.load();
-  std::optional<Batch> batch = outlet_->Take([&] {
+  const auto help = [&] {
     // Nothing moved: perhaps oneTBB gave the arena no thread. Then this one does the work.
     const bool stuck = progress_.load() == seen;
     if (stuck) Drive();
     return progress_.load() != std::exchange(seen, progress_.load()) && stuck;
+  };
+  std::optional<Batch> batch = outlet_->Take(help, [this] {
+    if (adaptive_ != nullptr && adaptive_->counts_waits()) WakeAdaptive();
   });
   if (batch) {
     Enqueue([this] {
@@ -377,6 +476,13 @@ void Graph::AddSteadyState(PipelineStats* stats) const {
   stats->stall_share = (last.stall_s - first->stall_s) / seconds;
 }
 
+double Graph::RunwaySeconds(const PipelineStats& stats) const {
+  const auto ahead = static_cast<double>(echoes_.back()->window().in_flight());
+  const double busy = stats.stages.back().busy_s;
+  const uint64_t taken = echoes_.size() == segments_.size() - 1 ? stats.examples : stats.batches;
+  return taken == 0 ? 0 : ahead * busy / static_cast<double>(taken);
+}
+
 PipelineStats Graph::Stats() const {
   const Clock::Time now = clock_->Now();
   const Outlet::Totals totals = outlet_->totals();
@@ -412,10 +518,12 @@ PipelineStats Graph::Stats() const {
                                ? 0
                                : std::max(0.0, consuming) / static_cast<double>(stats.examples)});
   stats.windows.push_back(source_->window().Stats("after source"));
-  for (const EchoJoint* echo : echoes_) {
+  for (const EchoPointJoint* echo : echoes_) {
     stats.echo_points.push_back(echo->Stats(now));
     stats.windows.push_back(echo->window().Stats("after echo " + echo->position()));
   }
+  if (adaptive_ != nullptr) stats.adaptive = adaptive_->adaptive_stats();
+  if (!echoes_.empty()) stats.runway_s = RunwaySeconds(stats);
   stats.verdict = Verdict(stats, echo_after);
   return stats;
 }

@@ -14,6 +14,7 @@
 
 #include <echopipe/base/buffer.h>
 #include <echopipe/io/source.h>
+#include <echopipe/pipeline/graph/adaptive_joint.h>
 #include <echopipe/pipeline/graph/bad_examples.h>
 #include <echopipe/pipeline/graph/batch_joint.h>
 #include <echopipe/pipeline/graph/echo_joint.h>
@@ -26,6 +27,12 @@
 #include <echopipe/proto/pipeline.pb.h>
 
 namespace echopipe::internal {
+
+/// Of what an adaptive echo point decides.
+struct DecisionLogs {
+  DecisionLogFile* file = nullptr;            ///< written to; may be null
+  std::optional<DecisionReader> replay = {};  ///< decides instead
+};
 
 /// A running pipeline as a oneTBB flow graph.
 ///
@@ -43,7 +50,8 @@ class Graph {
 
   /// Begins at `start`, if it is not null. Throws kInvalidArgument if that is impossible.
   Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::shared_ptr<Clock> clock,
-        const OpenSource& open_source, const ShadowState* start = nullptr);
+        const OpenSource& open_source, const ShadowState* start = nullptr,
+        DecisionLogs decisions = {});
   /// Takes as long as the longest running body and the cancelling of the reads.
   ~Graph();
   Graph(const Graph&) = delete;
@@ -68,17 +76,38 @@ class Graph {
   using FillNode = tbb::flow::multifunction_node<Message, std::tuple<Message>>;
   using OutletNode = tbb::flow::function_node<Message>;
 
-  struct EchoPlace {
-    EchoJoint* joint;
-    JointNode* node;
+  /// Where all joints stand in the graph that is being built.
+  struct Layout {
+    const Plan& plan;
+    const ShadowState* start;
+    uint64_t batches_ahead;         ///< of the consumer
+    std::vector<uint64_t> windows;  ///< of items, behind the source and each echo point of examples
+    bool holds_batches;
+
+    uint64_t credit_window() const;
+    RunwayOptions runway() const;
   };
+  /// Wakes a joint later, unless the graph has gone.
+  class Alarm;
   // What the consumer had been given when the last fresh record arrived.
   struct SteadyState {
     Outlet::Totals totals;
     uint64_t records = 0;
   };
 
-  void Build(Plan plan, const OpenSource& open_source, const ShadowState* start);
+  void Build(Plan plan, const OpenSource& open_source, const ShadowState* start,
+             DecisionLogs decisions);
+  /// `from`: its state, or null.
+  template <class T>
+  JointNode& AddEcho(const Layout& layout, const EchoPoint& point,
+                     EchoPointJoint::Position position, EchoPointJoint::Windows around,
+                     const ShadowState::EchoPoint<T>* from, DecisionLogs& decisions);
+  JointNode& AddSource(const Layout& layout, const OpenSource& open_source);
+  JointNode& AddExampleEchoes(const Layout& layout, JointNode& source, DecisionLogs& decisions);
+  void AddBatchEchoes(const Layout& layout, JointNode& batch, DecisionLogs& decisions);
+  void RingAt(Clock::Time time);
+  void WakeAdaptive();
+  double RunwaySeconds(const PipelineStats& stats) const;
   JointNode& AddJoint(std::unique_ptr<Joint> joint, uint64_t upstream_window);
   void Connect(JointNode& from, Segment* segment, JointNode& to);
   template <class Body>
@@ -107,7 +136,8 @@ class Graph {
   std::optional<ShadowLogs> logs_;
   std::unique_ptr<Shadow> shadow_;
   SourceJoint* source_ = nullptr;
-  std::vector<EchoJoint*> echoes_;
+  std::vector<EchoPointJoint*> echoes_;
+  AdaptiveJoint* adaptive_ = nullptr;
 
   std::atomic<bool> stopped_{false};
   std::atomic<bool> wake_posted_{false};
@@ -124,6 +154,8 @@ class Graph {
   std::unique_ptr<OutletNode> outlet_node_;
   JointNode* source_node_ = nullptr;
   JointNode* last_joint_node_ = nullptr;  // where the outlet's credits go
+  JointNode* adaptive_node_ = nullptr;
+  std::shared_ptr<Alarm> alarm_;
 };
 
 }  // namespace echopipe::internal

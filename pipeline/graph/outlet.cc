@@ -52,10 +52,18 @@ void Outlet::SetStalled(int change) {
   stalls_.Set(waiting_ > 0, clock_.Now());
 }
 
-std::optional<Batch> Outlet::Take(const std::function<bool()>& help) {
+std::optional<Batch> Outlet::Take(const std::function<bool()>& help,
+                                  const std::function<void()>& begins) {
   std::chrono::milliseconds patience = kFirstHelp;
   MutexLock lock(mutex_);
+  NoteCall();
   SetStalled(+1);
+  if (begins && ready_.empty() && !ended_) {
+    mutex_.unlock();
+    begins();
+    mutex_.lock();
+  }
+  ++resting_;
   while (ready_.empty() && !ended_) {
     const auto help_at = std::chrono::steady_clock::now() + patience;
     arrived_.WaitFor(mutex_, patience);
@@ -64,6 +72,7 @@ std::optional<Batch> Outlet::Take(const std::function<bool()>& help) {
     patience = help() ? kFurtherHelp : kFirstHelp;
     mutex_.lock();
   }
+  --resting_;
   SetStalled(-1);
   if (!ready_.empty()) {
     Message message = std::move(ready_.front());
@@ -83,7 +92,10 @@ Batch Outlet::Deliver(const Message& message) {
   totals_.batches += 1;
   totals_.examples += batch.size();
   totals_.fresh += CountFresh(batch);
-  if (!first_batch_) first_batch_ = TotalsNow();
+  if (!first_batch_) {
+    first_batch_ = TotalsNow();
+    first_stall_ = stalls_.Total(first_batch_->time);
+  }
   return batch;
 }
 
@@ -92,6 +104,20 @@ Outlet::Totals Outlet::TotalsNow() const {
   totals.time = clock_.Now();
   totals.stall_s = Seconds(stalls_.Total(totals.time));
   return totals;
+}
+
+void Outlet::NoteCall() {
+  if (!first_batch_) return;
+  const Clock::Time now = clock_.Now();
+  called_.batches = totals_.batches;
+  called_.busy = now - first_batch_->time - (stalls_.Total(now) - first_stall_);
+}
+
+Outlet::Consumer Outlet::consumer() const {
+  MutexLock lock(mutex_);
+  Consumer consumer{.figures = called_, .waits = waiting_ > 0 && ready_.empty() && !ended_};
+  if (first_batch_) consumer.figures.waited = stalls_.Total(clock_.Now()) - first_stall_;
+  return consumer;
 }
 
 uint64_t Outlet::steps() const {
@@ -106,7 +132,7 @@ Outlet::Totals Outlet::totals() const {
 
 bool Outlet::HasWaitingCaller() const {
   MutexLock lock(mutex_);
-  return waiting_ > 0 && ready_.empty() && !ended_;
+  return resting_ > 0 && ready_.empty() && !ended_;
 }
 
 std::optional<Outlet::Totals> Outlet::first_batch() const {

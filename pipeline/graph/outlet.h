@@ -10,6 +10,7 @@
 
 #include <echopipe/base/clock.h>
 #include <echopipe/base/mutex.h>
+#include <echopipe/echo/runway.h>
 #include <echopipe/pipeline/batch.h>
 #include <echopipe/pipeline/graph/message.h>
 #include <echopipe/pipeline/graph/meter.h>
@@ -32,7 +33,9 @@ class Outlet {
 
   /// The next batch, or nothing at the end; throws what ended the stream. While there is none yet,
   /// `help` is called now and then, without a lock; it tells whether it had anything to do.
-  std::optional<Batch> Take(const std::function<bool()>& help);
+  /// `begins` is called likewise, once, when a wait begins.
+  std::optional<Batch> Take(const std::function<bool()>& help,
+                            const std::function<void()>& begins = nullptr);
 
   /// Batches delivered in the whole run.
   uint64_t steps() const;
@@ -45,9 +48,15 @@ class Outlet {
     double stall_s = 0;
   };
   Totals totals() const;
+  /// What an adaptive echo point must know of the consumer.
+  struct Consumer {
+    Runway::Consumer figures = {};
+    bool waits = false;  ///< now, and there is nothing for it
+  };
+  Consumer consumer() const;
   /// The totals right after the first batch.
   std::optional<Totals> first_batch() const;
-  /// A caller is in Take() and there is nothing for it.
+  /// A caller is in Take(), there is nothing for it, and it has called `begins`.
   bool HasWaitingCaller() const;
   /// Holds while a caller waits in Take().
   const Timer& stalls() const { return stalls_; }
@@ -56,6 +65,7 @@ class Outlet {
   Batch Deliver(const Message& message) ECHOPIPE_REQUIRES(mutex_);
   Totals TotalsNow() const ECHOPIPE_REQUIRES(mutex_);
   void SetStalled(int change) ECHOPIPE_REQUIRES(mutex_);
+  void NoteCall() ECHOPIPE_REQUIRES(mutex_);
 
   const uint64_t steps_before_;
   const Clock& clock_;
@@ -66,8 +76,11 @@ class Outlet {
   std::optional<Error> error_ ECHOPIPE_GUARDED_BY(mutex_);
   bool ended_ ECHOPIPE_GUARDED_BY(mutex_) = false;
   int waiting_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
+  int resting_ ECHOPIPE_GUARDED_BY(mutex_) = 0;  // of these, with nothing more to do themselves
   Totals totals_ ECHOPIPE_GUARDED_BY(mutex_);
   std::optional<Totals> first_batch_ ECHOPIPE_GUARDED_BY(mutex_);
+  Clock::Duration first_stall_ ECHOPIPE_GUARDED_BY(mutex_){};  // until the first batch
+  Runway::Consumer called_ ECHOPIPE_GUARDED_BY(mutex_);        // as the latest call began
   Timer stalls_;
 };
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <string>
 #include <string_view>
@@ -115,7 +116,56 @@ EchoOptions OptionsFor(const proto::Echo& echo, bool of_batches, uint64_t defaul
   return options;
 }
 
+constexpr uint64_t kAdaptiveBatches = 4;
+constexpr uint64_t kAdaptiveBatchSpacing = 2;  // no batch right behind itself
+
+AdaptivePoint AdaptivePointFor(const proto::Echo& echo, bool of_batches, uint64_t default_spacing,
+                               uint64_t batch_size) {
+  const proto::AdaptiveEcho& adaptive = echo.adaptive();
+  AdaptivePoint point;
+  AdaptiveOptions& options = point.options;
+  options.spacing = echo.has_spacing() ? echo.spacing()
+                    : of_batches       ? kAdaptiveBatchSpacing
+                                       : default_spacing;
+  options.shuffle_buffer =
+      echo.has_shuffle_buffer()
+          ? echo.shuffle_buffer()
+          : std::max(of_batches ? kAdaptiveBatches : 4 * batch_size, options.spacing);
+  if (adaptive.has_max_factor()) options.max_factor = adaptive.max_factor();
+  if (adaptive.has_max_age()) options.max_age = adaptive.max_age();
+  options.Validate();
+  if (adaptive.has_low_water_ms()) {
+    point.low_water = std::chrono::duration_cast<Clock::Duration>(
+        std::chrono::duration<double, std::milli>(adaptive.low_water_ms()));
+  }
+  return point;
+}
+
+EchoPoint PointFor(const proto::Echo& echo, bool of_batches, uint64_t default_spacing,
+                   uint64_t batch_size) {
+  if (!echo.has_adaptive()) {
+    return {.options = OptionsFor(echo, of_batches, default_spacing, batch_size),
+            .drain_each_epoch = echo.drain_each_epoch()};
+  }
+  EchoPoint point{.options = {},
+                  .adaptive = AdaptivePointFor(echo, of_batches, default_spacing, batch_size)};
+  const AdaptiveOptions& bounds = point.adaptive->options;
+  point.options = {.factor = EchoFactor(bounds.max_factor),
+                   .shuffle_buffer = bounds.shuffle_buffer,
+                   .spacing = bounds.spacing};
+  return point;
+}
+
 }  // namespace
+
+const EchoPoint* Plan::adaptive() const {
+  for (const std::vector<EchoPoint>* points : {&echoes, &batch_echoes}) {
+    for (const EchoPoint& point : *points) {
+      if (point.adaptive) return &point;
+    }
+  }
+  return nullptr;
+}
 
 Plan MakePlan(const PipelineSpec& spec) {
   const proto::PipelineSpec& message = spec.message();
@@ -130,7 +180,7 @@ Plan MakePlan(const PipelineSpec& spec) {
   plan.segments.emplace_back();
   plan.batch = FindBatch(message);
   plan.may_skip = MaySkip(message);
-  plan.endless = message.source(0).has_epochs() && message.source(0).epochs() == 0;
+  plan.epochs = message.source(0).has_epochs() ? message.source(0).epochs() : 1;
   ValidateBatch(plan.batch);
   const uint64_t spacing = plan.batch.size() * (plan.may_skip ? 2 : 1);
 
@@ -151,11 +201,19 @@ Plan MakePlan(const PipelineSpec& spec) {
           ThrowInvalidField("echo", "too many echo points", "more",
                             std::to_string(Identity::kMaxEchoPoints) + " at most");
         }
-        EchoPoint point{.options = OptionsFor(stage.echo(), batched, spacing, plan.batch.size()),
-                        .drain_each_epoch = stage.echo().drain_each_epoch(),
-                        .position = position};
+        EchoPoint point = PointFor(stage.echo(), batched, spacing, plan.batch.size());
+        if (point.adaptive && plan.adaptive() != nullptr) {
+          ThrowInvalidField("echo.adaptive", "a pipeline has one adaptive echo at most",
+                            "one " + position + " too",
+                            "one, here or " + plan.adaptive()->position);
+        }
+        point.position = position;
         point.options.seed = message.seed();
         point.options.point = points++;
+        if (point.adaptive) {
+          point.adaptive->options.seed = point.options.seed;
+          point.adaptive->options.point = point.options.point;
+        }
         if (batched) {
           plan.batch_echoes.push_back(std::move(point));
         } else {

@@ -3,9 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <echopipe/base/clock.h>
+#include <echopipe/echo/adaptive_order.h>
 #include <echopipe/echo/echo_order.h>
 #include <echopipe/pipeline/spec.h>
 #include <echopipe/pipeline/stages/stage.h>
@@ -13,11 +16,18 @@
 
 namespace echopipe::internal {
 
+/// What an adaptive echo point has instead of a factor.
+struct AdaptivePoint {
+  AdaptiveOptions options;
+  std::optional<Clock::Duration> low_water = {};
+};
+
 /// An echo point with its defaults filled in.
 struct EchoPoint {
-  EchoOptions options;
+  EchoOptions options;  ///< of an adaptive one: its bounds, with max_factor as the factor
   bool drain_each_epoch = false;
   std::string position = {};  ///< "after decode"
+  std::optional<AdaptivePoint> adaptive = {};
 };
 
 /// An example-wise stage.
@@ -36,7 +46,10 @@ struct Plan {
   std::vector<EchoPoint> batch_echoes;
   proto::Batch batch;
   bool may_skip = false;  ///< tombstones may reach the batch
-  bool endless = false;   ///< the source has no last epoch
+  uint64_t epochs = 1;    ///< of the source; 0: it has no last one
+  bool endless() const { return epochs == 0; }
+  /// The one adaptive echo point, or null.
+  const EchoPoint* adaptive() const;
 };
 
 /// Validates the spec and takes it apart; throws kInvalidArgument with the field and the reason.

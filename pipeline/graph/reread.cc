@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -34,6 +35,15 @@ std::vector<uint64_t> DrawsBefore(const EchoOptions& options, const EchoState& s
     draws[found->second] = draw;
     waiting.erase(found);
   }
+  return draws;
+}
+
+// When an adaptive point draws its residents, nothing tells; live, not before all are there.
+template <class T>
+std::vector<uint64_t> DrawsBefore(const EchoPoint& point, const ShadowState::EchoPoint<T>& echo) {
+  if (!point.adaptive) return DrawsBefore(point.options, echo.state.order);
+  std::vector<uint64_t> draws(echo.residents.size());
+  std::iota(draws.begin(), draws.end(), uint64_t{0});
   return draws;
 }
 
@@ -80,8 +90,7 @@ std::vector<Reread> RereadsFor(const Plan& plan, const ShadowState& state) {
   const std::span<const EchoPoint> points(plan.echoes);
   for (size_t echo = 0; echo < points.size(); ++echo) {
     const auto& residents = state.echoes[echo].residents;
-    const std::vector<uint64_t> draws =
-        DrawsBefore(points[echo].options, state.echoes[echo].state.order);
+    const std::vector<uint64_t> draws = DrawsBefore(points[echo], state.echoes[echo]);
     const double examples = FactorOf(points.subspan(echo + 1));
     for (size_t slot = 0; slot < residents.size(); ++slot) {
       if (residents[slot]->tombstone) continue;
@@ -93,8 +102,7 @@ std::vector<Reread> RereadsFor(const Plan& plan, const ShadowState& state) {
   const std::span<const EchoPoint> batch_points(plan.batch_echoes);
   for (size_t echo = 0; echo < batch_points.size(); ++echo) {
     const auto& residents = state.batch_echoes[echo].residents;
-    const std::vector<uint64_t> draws =
-        DrawsBefore(batch_points[echo].options, state.batch_echoes[echo].state.order);
+    const std::vector<uint64_t> draws = DrawsBefore(batch_points[echo], state.batch_echoes[echo]);
     const double examples =
         static_cast<double>(plan.batch.size()) / FactorOf(batch_points.first(echo + 1));
     for (size_t slot = 0; slot < residents.size(); ++slot) {

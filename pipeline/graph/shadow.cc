@@ -8,24 +8,31 @@ namespace echopipe::internal {
 namespace {
 
 template <class T>
-std::vector<EpochEcho<T>> MakeEchoes(const std::vector<EchoPoint>& points,
-                                     const std::vector<ShadowState::EchoPoint<T>>* start) {
-  std::vector<EpochEcho<T>> echoes;
+std::vector<ShadowEcho<T>> MakeEchoes(const std::vector<EchoPoint>& points,
+                                      const std::vector<ShadowState::EchoPoint<T>>* start,
+                                      Log<Decision>& decisions) {
+  std::vector<ShadowEcho<T>> echoes;
   for (size_t i = 0; i < points.size(); ++i) {
-    if (start == nullptr) {
-      echoes.emplace_back(points[i]);
-    } else {
-      echoes.emplace_back(points[i], start->at(i).state, start->at(i).residents);
-    }
+    echoes.emplace_back(points[i], start ? &start->at(i) : nullptr, decisions);
   }
   return echoes;
 }
 
 template <class T>
-std::vector<ShadowState::EchoPoint<T>> StatesOf(const std::vector<EpochEcho<T>>& echoes) {
+std::variant<EpochEcho<T>, EpochAdaptive<T>> EchoOf(const EchoPoint& point,
+                                                    const ShadowState::EchoPoint<T>* start) {
+  if (!point.adaptive) {
+    return start ? EpochEcho<T>(point, start->state, start->residents) : EpochEcho<T>(point);
+  }
+  return start ? EpochAdaptive<T>(point, start->adaptive.value(), start->residents)
+               : EpochAdaptive<T>(point);
+}
+
+template <class T>
+std::vector<ShadowState::EchoPoint<T>> StatesOf(const std::vector<ShadowEcho<T>>& echoes) {
   std::vector<ShadowState::EchoPoint<T>> states;
   states.reserve(echoes.size());
-  for (const EpochEcho<T>& echo : echoes) states.push_back({echo.State(), echo.Residents()});
+  for (const ShadowEcho<T>& echo : echoes) states.push_back(echo.State());
   return states;
 }
 
@@ -44,12 +51,27 @@ Error Inconsistent() {
 
 }  // namespace
 
+template <class T>
+ShadowEcho<T>::ShadowEcho(const EchoPoint& point, const ShadowState::EchoPoint<T>* start,
+                          Log<Decision>& decisions)
+    : echo_(EchoOf(point, start)), decisions_(decisions) {}
+
+template <class T>
+ShadowState::EchoPoint<T> ShadowEcho<T>::State() const {
+  if (const auto* fixed = std::get_if<EpochEcho<T>>(&echo_)) {
+    return {.state = fixed->State(), .residents = fixed->Residents()};
+  }
+  const auto& adaptive = std::get<EpochAdaptive<T>>(echo_);
+  return {.state = {}, .residents = adaptive.Residents(), .adaptive = adaptive.State()};
+}
+
 Shadow::Shadow(const Plan& plan, const ShadowState* start, ShadowLogs& logs, Source& source)
     : logs_(logs),
       source_(source),
-      echoes_(MakeEchoes<ShadowItem>(plan.echoes, start ? &start->echoes : nullptr)),
-      batch_echoes_(
-          MakeEchoes<ShadowBatch>(plan.batch_echoes, start ? &start->batch_echoes : nullptr)),
+      echoes_(
+          MakeEchoes<ShadowItem>(plan.echoes, start ? &start->echoes : nullptr, logs.decisions)),
+      batch_echoes_(MakeEchoes<ShadowBatch>(
+          plan.batch_echoes, start ? &start->batch_echoes : nullptr, logs.decisions)),
       places_(plan.echoes.size() + 1) {
   if (start == nullptr) return;
   steps_ = start->steps;
@@ -91,7 +113,10 @@ void Shadow::Follow(uint64_t steps) {
 // What comes to the echo point of batches with this number; behind the last, to the consumer.
 std::shared_ptr<const ShadowBatch> Shadow::PullBatch(size_t edge) {
   if (edge == 0) return MakeBatch();
-  const auto drawn = batch_echoes_[edge - 1].DrawFrom([&] { return PullBatch(edge - 1); });
+  const auto drawn = batch_echoes_[edge - 1].DrawFrom([&] {
+    mutex_.AssertHeld();
+    return PullBatch(edge - 1);
+  });
   if (!drawn) return nullptr;
   auto batch = std::make_shared<ShadowBatch>(*drawn->use.item);
   batch->uses.push_back(drawn->use.use);
@@ -146,7 +171,10 @@ std::shared_ptr<const ShadowItem> Shadow::PullItem(size_t edge) {
 }
 
 std::shared_ptr<ShadowItem> Shadow::DrawItem(size_t index) {
-  const auto drawn = echoes_[index].DrawFrom([&] { return PullItem(index); });
+  const auto drawn = echoes_[index].DrawFrom([&] {
+    mutex_.AssertHeld();
+    return PullItem(index);
+  });
   if (!drawn) return nullptr;
   auto item = std::make_shared<ShadowItem>(*drawn->use.item);
   item->identity.use[item->identity.echo_points++] = drawn->use.use;

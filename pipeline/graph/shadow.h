@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <echopipe/base/error.h>
@@ -10,6 +12,7 @@
 #include <echopipe/io/source.h>
 #include <echopipe/pipeline/example.h>
 #include <echopipe/pipeline/graph/bad_examples.h>
+#include <echopipe/pipeline/graph/epoch_adaptive.h>
 #include <echopipe/pipeline/graph/epoch_echo.h>
 #include <echopipe/pipeline/graph/plan.h>
 #include <echopipe/pipeline/graph/shadow_log.h>
@@ -34,12 +37,17 @@ struct ShadowBatch {
   bool ends_epoch = false;
 };
 
+inline bool IsTombstone(const ShadowItem& item) { return item.tombstone; }
+inline bool IsTombstone(const ShadowBatch&) { return false; }
+
 /// Where a pipeline stands between two batches: all that a checkpoint holds.
 struct ShadowState {
   template <class T>
   struct EchoPoint {
     EpochEchoState state;
     std::vector<std::shared_ptr<const T>> residents = {};  ///< in the order of state.order
+    /// Of an adaptive one, in the place of `state`.
+    std::optional<EpochAdaptiveState> adaptive = {};
   };
 
   uint64_t steps = 0;    ///< batches given to the consumer
@@ -51,12 +59,46 @@ struct ShadowState {
   BadTally bad = {};
 };
 
+/// An echo point of either kind, pulled from its end.
+template <class T>
+class ShadowEcho {
+ public:
+  ShadowEcho(const EchoPoint& point, const ShadowState::EchoPoint<T>* start,
+             Log<Decision>& decisions);
+
+  /// The next use; `pull` gives what comes from upstream, null at its end.
+  template <class Pull>
+  std::optional<EpochDrawn<T>> DrawFrom(Pull pull) {
+    if (auto* fixed = std::get_if<EpochEcho<T>>(&echo_)) return fixed->DrawFrom(std::move(pull));
+    return DrawAdaptively(std::move(pull));
+  }
+  ShadowState::EchoPoint<T> State() const;
+
+ private:
+  template <class Pull>
+  std::optional<EpochDrawn<T>> DrawAdaptively(Pull pull) {
+    auto& echo = std::get<EpochAdaptive<T>>(echo_);
+    const std::optional<Decision> decision = decisions_.Take();
+    if (decision == Decision::kEcho) return echo.Echo();
+    // Without a decision this is the end, or a failure.
+    std::shared_ptr<const T> item = pull();
+    if (!item || !decision) return std::nullopt;
+    const bool ends_epoch = item->ends_epoch;
+    return IsTombstone(*item) ? echo.Pass(std::move(item), ends_epoch)
+                              : echo.Admit(std::move(item), ends_epoch);
+  }
+
+  std::variant<EpochEcho<T>, EpochAdaptive<T>> echo_;
+  Log<Decision>& decisions_;
+};
+
 /// The pipeline a second time, on identities alone, behind the consumer.
 ///
 ///     consumer's batch pulls: [batch echo ...] <- batch <- [echo n ...] <- source's items
 ///
 /// Nothing is in flight between two of its batches, so that its state is all there is to tell of
-/// the pipeline. Draws follow from the spec; the rest comes from the joints' logs, which are ahead.
+/// the pipeline. Draws follow from the spec; the rest comes from the joints' logs, which are ahead:
+/// the decisions of an adaptive echo point too.
 /// Threads  Any.
 /// Cost     An echo point's draw and a few words for each example; the logs hold what is between
 ///          source and consumer.
@@ -87,8 +129,8 @@ class Shadow {
   uint64_t steps_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
   uint64_t batches_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
   uint64_t records_ ECHOPIPE_GUARDED_BY(mutex_) = 0;  // not yet told the source
-  std::vector<EpochEcho<ShadowItem>> echoes_ ECHOPIPE_GUARDED_BY(mutex_);
-  std::vector<EpochEcho<ShadowBatch>> batch_echoes_ ECHOPIPE_GUARDED_BY(mutex_);
+  std::vector<ShadowEcho<ShadowItem>> echoes_ ECHOPIPE_GUARDED_BY(mutex_);
+  std::vector<ShadowEcho<ShadowBatch>> batch_echoes_ ECHOPIPE_GUARDED_BY(mutex_);
   std::vector<uint64_t> places_ ECHOPIPE_GUARDED_BY(mutex_);  // by edge: pulled from it so far
   EpochTally epoch_ ECHOPIPE_GUARDED_BY(mutex_);
   BadTally bad_ ECHOPIPE_GUARDED_BY(mutex_);

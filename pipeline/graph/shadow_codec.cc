@@ -105,6 +105,63 @@ EpochEchoState Decode(const proto::EpochEcho& message) {
           .stream_epoch = message.stream_epoch()};
 }
 
+void Encode(const EpochAdaptiveState& state, proto::EpochEcho* message) {
+  message->set_stream_epoch(state.stream_epoch);
+  proto::AdaptiveOrderState& order = *message->mutable_adaptive();
+  order.set_admitted(state.order.admitted);
+  order.set_draws(state.order.draws);
+  order.set_drawable(state.order.drawable.size());
+  for (const auto* residents : {&state.order.drawable, &state.order.blocked}) {
+    for (const AdaptiveState::Resident& resident : *residents) {
+      order.add_item(resident.item);
+      order.add_uses(resident.uses);
+      order.add_first_draw(resident.first_draw);
+      order.add_last_draw(resident.last_draw);
+    }
+  }
+}
+
+EpochAdaptiveState DecodeAdaptive(const proto::EpochEcho& message) {
+  const proto::AdaptiveOrderState& order = message.adaptive();
+  const int count = order.item_size();
+  Require(order.uses_size() == count && order.first_draw_size() == count &&
+              order.last_draw_size() == count && order.drawable() <= static_cast<uint64_t>(count),
+          "columns of unequal length");
+  Require(order.draws() <= kMaxCount, "more draws than can be");
+  EpochAdaptiveState state{.order = {.admitted = order.admitted(), .draws = order.draws()},
+                           .stream_epoch = message.stream_epoch()};
+  for (int i = 0; i < count; ++i) {
+    const bool drawable = static_cast<uint64_t>(i) < order.drawable();
+    (drawable ? state.order.drawable : state.order.blocked)
+        .push_back({.item = order.item(i),
+                    .uses = order.uses(i),
+                    .first_draw = order.first_draw(i),
+                    .last_draw = order.last_draw(i)});
+  }
+  return state;
+}
+
+template <class T>
+void EncodeState(const ShadowState::EchoPoint<T>& echo, proto::EpochEcho* message) {
+  if (echo.adaptive) {
+    Encode(*echo.adaptive, message);
+  } else {
+    Encode(echo.state, message);
+  }
+}
+
+// Of a point with so many residents, which are for the caller to add.
+template <class T>
+ShadowState::EchoPoint<T> DecodeState(const proto::EpochEcho& message, const EchoPoint& point,
+                                      int residents) {
+  Require(message.has_adaptive() == point.adaptive.has_value(), "an echo point of another kind");
+  Require(
+      residents == (point.adaptive ? message.adaptive().item_size() : message.order().item_size()),
+      "other residents");
+  if (point.adaptive) return {.state = {}, .adaptive = DecodeAdaptive(message)};
+  return {.state = Decode(message)};
+}
+
 // ---- items
 
 void Encode(const RecordPlace& place, proto::Places* message) {
@@ -236,12 +293,12 @@ void Encode(const ShadowState& state, proto::Checkpoint* message) {
   Encode(state.source, message->mutable_source());
   for (const auto& echo : state.echoes) {
     proto::ExampleEcho* encoded = message->add_example_echo();
-    Encode(echo.state, encoded->mutable_echo());
+    EncodeState(echo, encoded->mutable_echo());
     Encode(echo.residents, encoded->mutable_resident());
   }
   for (const auto& echo : state.batch_echoes) {
     proto::BatchEcho* encoded = message->add_batch_echo();
-    Encode(echo.state, encoded->mutable_echo());
+    EncodeState(echo, encoded->mutable_echo());
     for (const std::shared_ptr<const ShadowBatch>& batch : echo.residents) {
       proto::BatchEcho::Batch* resident = encoded->add_resident();
       Encode(batch->items, resident->mutable_item());
@@ -267,13 +324,16 @@ ShadowState Decode(const proto::Checkpoint& message, const Plan& plan) {
   ShadowState state{
       .steps = message.steps(), .batches = message.batches(), .source = Decode(message.source())};
   for (const proto::ExampleEcho& echo : message.example_echo()) {
-    Require(echo.resident().epoch_size() == echo.echo().order().item_size(), "other residents");
     const auto passed = std::span(plan.echoes).first(state.echoes.size());
-    state.echoes.push_back({Decode(echo.echo()), Decode(echo.resident(), passed)});
+    state.echoes.push_back(DecodeState<ShadowItem>(echo.echo(), plan.echoes[passed.size()],
+                                                   echo.resident().epoch_size()));
+    state.echoes.back().residents = Decode(echo.resident(), passed);
+    Require(!state.echoes.back().adaptive || echo.resident().tombstone_size() == 0,
+            "a tombstone that would be repeated");
   }
   for (const proto::BatchEcho& echo : message.batch_echo()) {
-    Require(echo.resident_size() == echo.echo().order().item_size(), "other residents");
-    ShadowState::EchoPoint<ShadowBatch> decoded{.state = Decode(echo.echo())};
+    auto decoded = DecodeState<ShadowBatch>(
+        echo.echo(), plan.batch_echoes[state.batch_echoes.size()], echo.resident_size());
     for (const proto::BatchEcho::Batch& batch : echo.resident()) {
       decoded.residents.push_back(
           std::make_shared<const ShadowBatch>(Decode(batch, plan, state.batch_echoes.size())));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <echopipe/base/mutex.h>
+#include <echopipe/echo/decision_log.h>
 #include <echopipe/io/source.h>
 #include <echopipe/pipeline/stats.h>
 
@@ -70,6 +71,7 @@ struct ShadowLogs {
   Log<Record> records;
   std::deque<Log<Gap>> gaps;  ///< by edge: in front of each echo point of examples, and of batch
   Log<Batch> batches;
+  Log<Decision> decisions;  ///< of the adaptive echo point, one for each draw
 };
 
 }  // namespace echopipe::internal

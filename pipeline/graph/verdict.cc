@@ -143,6 +143,58 @@ std::string Advice(const Change& change, double gain, const std::vector<StageSta
          ".";
 }
 
+// The factor of each part of the history that has enough draws to tell.
+std::vector<double> FactorsOver(const AdaptiveStats& adaptive) {
+  constexpr uint64_t kFewDraws = 20;
+  std::vector<double> factors;
+  for (const AdaptiveStats::Span& span : adaptive.history) {
+    if (span.fresh + span.echoes < kFewDraws) continue;
+    factors.push_back(static_cast<double>(span.fresh + span.echoes) /
+                      static_cast<double>(std::max(span.fresh, uint64_t{1})));
+  }
+  return factors;
+}
+
+// Whether a fixed factor, or none, would have done.
+std::string FixedAdvice(const AdaptiveStats& adaptive, double factor) {
+  std::vector<double> factors = FactorsOver(adaptive);
+  if (factors.size() < 4) return "the run was too short to tell whether a fixed factor would do";
+  std::ranges::sort(factors);
+  const double low = factors[factors.size() / 10];
+  const double high = factors[factors.size() - 1 - factors.size() / 10];
+  if (high <= 1.02) return "but for short stops, no echo at all would do";
+  if (high <= 1.25 * low)
+    return "a fixed factor of " + Factor(Rounded(factor)) + " would do as well";
+  return "over time it was between " + Factor(Rounded(low)) + " and " + Factor(Rounded(high)) +
+         ": no fixed factor would do as well";
+}
+
+std::string AdaptiveSentence(const PipelineStats& stats) {
+  const AdaptiveStats& adaptive = *stats.adaptive;
+  const auto point = std::ranges::find(stats.echo_points, true, &EchoPointStats::adaptive);
+  const std::string name = "the adaptive echo " + point->position;
+  if (adaptive.echoes == 0) {
+    return name + " repeated nothing: what is in front of it keeps up, and no echo would do";
+  }
+  return name + " made " + Format("%.0f%%", adaptive.echo_share * 100) +
+         " of its draws echoes, as a fixed factor of " + Factor(Rounded(point->factor_effective)) +
+         " would, and bridged " + Format("%.3g s", adaptive.longest_bridged_s) +
+         " at the longest; " + FixedAdvice(adaptive, point->factor_effective);
+}
+
+// What it could do, an adaptive echo has done: to raise its factor by hand is not advised.
+std::string AdaptiveVerdict(const PipelineStats& stats, const StepTime& now,
+                            const std::string& waits) {
+  const std::string echo = AdaptiveSentence(stats);
+  if (stats.stall_share < 0.05) {
+    return "The consumer sets the pace (" + Milliseconds(now.consumer) + " per example; it waits " +
+           waits + " of the time): " + echo + ".";
+  }
+  return SlowestPart(stats.stages, now) + " holds the consumer up, which waits " + waits +
+         " of the time (" + Milliseconds(now.consumer) + " per example of its own): " + echo +
+         ". A larger shuffle buffer or max_factor lets it bridge more.";
+}
+
 }  // namespace
 
 std::string Verdict(const PipelineStats& stats, const std::vector<size_t>& echo_after) {
@@ -152,6 +204,7 @@ std::string Verdict(const PipelineStats& stats, const std::vector<size_t>& echo_
   const Advisor advisor(stats, echo_after);
   const StepTime& now = advisor.now();
   const std::string waits = Format("%.0f%%", stats.stall_share * 100);
+  if (stats.adaptive) return AdaptiveVerdict(stats, now, waits);
   if (now.consumer >= 0.95 * now.longest()) {
     return "The consumer sets the pace (" + Milliseconds(now.consumer) + " per example; it waits " +
            waits + " of the time): echoing more would bring nothing.";

@@ -35,10 +35,10 @@ TEST(ErrorTest, EveryCodeHasANameOfItsOwn) {
   std::vector<std::string> names;
   for (int code = 0; code <= static_cast<int>(ErrorCode::kInternal); ++code)
     names.emplace_back(ToString(static_cast<ErrorCode>(code)));
-  EXPECT_THAT(names,
-              ElementsAre("invalid_argument", "not_found", "io", "empty", "truncated", "corrupt",
-                          "unsupported", "limit_exceeded", "shape_mismatch", "missing_member",
-                          "user_function", "resource_exhausted", "stopped", "forked", "internal"));
+  EXPECT_THAT(names, ElementsAre("invalid_argument", "not_found", "io", "unavailable", "empty",
+                                 "truncated", "corrupt", "unsupported", "limit_exceeded",
+                                 "shape_mismatch", "missing_member", "user_function",
+                                 "resource_exhausted", "stopped", "forked", "internal"));
 }
 
 TEST(ResultTest, HoldsAValueOrAnErrorThatValueThrows) {

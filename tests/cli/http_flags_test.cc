@@ -63,13 +63,21 @@ TEST_F(HttpFlagsTest, AServerGivesWhatAFileGivesAndTheNetworkIsToldOf) {
 TEST_F(HttpFlagsTest, HeadersAndTokenGoAlong) {
   const std::string token = folder_.Write("token", "abc\n");
   const ProgramRun run = RunFrom(uri(), {"-q", "--http-header", "X-A: 1", "--http-header", "X-B: 2",
-                                     "--http-token-file", token});
+                                         "--http-token-file", token});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   for (const SeenRequest& request : server_.requests()) {
     EXPECT_EQ(request.Header("x-a"), "1");
     EXPECT_EQ(request.Header("x-b"), "2");
     EXPECT_EQ(request.Header("authorization"), "Bearer abc");
   }
+}
+
+TEST_F(HttpFlagsTest, ATokenOfTwoLinesIsRefusedAndNeverSent) {
+  const std::string token = folder_.Write("token", "a\nX-Evil: b\n");
+  const ProgramRun run = RunFrom(uri(), {"-q", "--http-token-file", token});
+  EXPECT_NE(run.exit_code, 0);
+  EXPECT_THAT(run.err, HasSubstr("not a token"));
+  EXPECT_TRUE(server_.requests().empty());
 }
 
 TEST_F(HttpFlagsTest, AProxyIsUsed) {

@@ -459,5 +459,70 @@ INSTANTIATE_TEST_SUITE_P(Signals, RunCommandSignalTest, ::testing::Values(SIGINT
                            return signal.param == SIGINT ? "Int" : "Term";
                          });
 
+// A run whose adaptive echo must repeat: its link gives far less than its consumer takes.
+class RunCommandAdaptiveTest : public RunCommandTest {
+ protected:
+  static std::vector<std::string> Adaptive(const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments = {
+        "run",      "--source", Photos(),   "--epochs", "8",
+        "--decode", "--echo",   "adaptive", "--resize", "height: 16 width: 16",
+        "--batch",  "4",        "-q"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return arguments;
+  }
+  static std::vector<std::string> Slowly(const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments =
+        Adaptive({"--bandwidth", "30M", "--reads-in-flight", "2", "--consumer-ms", "2"});
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return arguments;
+  }
+  std::string log() const { return work_.Path("decisions"); }
+  std::string checkpoint() const { return work_.Path("run.ckpt"); }
+
+  TempFolder work_;
+};
+
+TEST_F(RunCommandAdaptiveTest, AReplayDeliversWhatTheRunDid) {
+  const ProgramRun live = RunProgram(
+      Slowly({"--decision-log", log(), "--hash", "--json", "--timeline", work_.Path("timeline")}));
+  ASSERT_EQ(live.exit_code, 0) << live.err;
+  const json figures = json::parse(live.out);
+  EXPECT_GT(figures["adaptive"]["echoes"], 0);
+  EXPECT_THAT(figures["verdict"].get<std::string>(), HasSubstr("adaptive echo after decode"));
+  const ProgramRun replay = RunProgram(Adaptive({"--replay", log(), "--hash", "--json"}));
+  ASSERT_EQ(replay.exit_code, 0) << replay.err;
+  EXPECT_EQ(json::parse(replay.out)["hash"], figures["hash"]);
+}
+
+TEST_F(RunCommandAdaptiveTest, AResumedRunGoesOnInItsLogAndAReplayFollowsBoth) {
+  const std::vector<std::string> keep = {
+      "--decision-log", log(),        "--checkpoint", checkpoint(),   "--checkpoint-every", "5",
+      "--resume",       checkpoint(), "--or-start",   "--step-hashes"};
+  auto first = keep;
+  first.insert(first.end(), {work_.Path("live"), "--max-batches", "40"});
+  ASSERT_EQ(RunProgram(Slowly(first)).exit_code, 0);
+  auto second = keep;
+  second.push_back(work_.Path("live"));
+  ASSERT_EQ(RunProgram(Slowly(second)).exit_code, 0);
+  const ProgramRun replay =
+      RunProgram(Adaptive({"--replay", log(), "--step-hashes", work_.Path("replay")}));
+  ASSERT_EQ(replay.exit_code, 0) << replay.err;
+  EXPECT_EQ(ReadFile(work_.Path("replay")), ReadFile(work_.Path("live")));
+}
+
+TEST_F(RunCommandAdaptiveTest, ALogThatDoesNotFitIsRefused) {
+  ASSERT_EQ(RunProgram(Slowly({"--decision-log", log()})).exit_code, 0);
+  const ProgramRun other = RunProgram(Adaptive({"--replay", log(), "--seed", "5"}));
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("another pipeline"));
+  EXPECT_THAT(RunProgram(Adaptive({"--replay", log(), "--decision-log", log()})).err,
+              HasSubstr("the same file"));
+  EXPECT_THAT(RunProgram(Arguments({"--decision-log", log()})).err,
+              HasSubstr("RuntimeOptions.decision_log"));
+  const std::string notes = work_.Write("notes", "not to be lost");
+  EXPECT_EQ(RunProgram(Adaptive({"--decision-log", notes})).exit_code, 2);
+  EXPECT_EQ(ReadFile(notes), "not to be lost");
+}
+
 }  // namespace
 }  // namespace echopipe::testing

@@ -94,6 +94,13 @@ TEST(GlobTest, PatternsMatchWholeNames) {
   EXPECT_TRUE(MatchesGlob("*", "anything"));
 }
 
+TEST(GlobTest, AnAddressInBracketsIsNoGlob) {
+  EXPECT_THAT(PlainNames("http://[::1]:80/s-{0..1}.tar"),
+              ElementsAre("http://[::1]:80/s-0.tar", "http://[::1]:80/s-1.tar"));
+  EXPECT_THAT(PlainNames("http://[::1]:80/s-[01].tar"), ElementsAre());
+  EXPECT_THAT(PlainNames("s-[01].tar"), ElementsAre());
+}
+
 TEST(GlobTest, ALeadingDotIsMatchedByADotAlone) {
   EXPECT_FALSE(MatchesGlob("*", ".hidden"));
   EXPECT_FALSE(MatchesGlob("?hidden", ".hidden"));

@@ -48,6 +48,7 @@ TEST(ValidateSourceTest, NamesTheFieldThatCannotBeMeant) {
            {"uri: 'a.tar' uri: 'photos/'", "source.uri", "shards and folders"},
            {"uri: '{a.tar,b}'", "source.uri", "shards and folders"},
            {"uri: 'a.tar.gz'", "source.uri", "compressed"},
+           {"uri: 's3://bucket/a.tar'", "source.uri", "no such scheme"},
            {"uri: 'a-{0..3}.tar' shuffle { full {} }", "source.shuffle.full", "a-0.tar"},
            {"uri: 'x' format: TAR shuffle { full {} }", "source.shuffle.full", "x"},
            {"uri: 'x' shuffle { window: 0 }", "source.shuffle.window", "0"},

@@ -101,5 +101,17 @@ TEST(BuilderTest, TheAugmentationsAreThoseOfTheTextForm) {
   EXPECT_EQ(built.ToText(), written.ToText());
 }
 
+TEST(BuilderTest, AnAdaptiveEchoHasNoFactor) {
+  const PipelineSpec spec =
+      PipelineBuilder("a")
+          .Echo(
+              {.adaptive = AdaptiveSettings{.max_factor = 5, .low_water = std::chrono::seconds(1)}})
+          .Batch({.size = 2})
+          .Build();
+  EXPECT_THAT(spec.ToText(), ::testing::HasSubstr("max_factor: 5"));
+  EXPECT_THAT(spec.ToText(), ::testing::HasSubstr("low_water_ms: 1000"));
+  EXPECT_THAT(spec.ToText(), ::testing::Not(::testing::HasSubstr(" factor:")));
+}
+
 }  // namespace
 }  // namespace echopipe

@@ -467,5 +467,48 @@ TEST(OpenTest, UnlabelledExamplesHaveLabelMinusOne) {
   EXPECT_THAT(batch->labels(), ElementsAre(-1, -1));
 }
 
+const char* const kAdaptive = "echo { adaptive {} }";
+
+internal::AdaptivePoint AdaptiveOf(const std::string& echo, bool of_batches = false) {
+  const std::string batch = "stage { batch { size: 4 } }";
+  const std::string stage = "stage { " + echo + " }";
+  return *internal::MakePlan(PipelineSpec::FromText("source { uri: 'a' } " +
+                                                    (of_batches ? batch + stage : stage + batch)))
+              .adaptive()
+              ->adaptive;
+}
+
+TEST(SpecTest, AnAdaptiveEchoNeedsNoSettings) {
+  EXPECT_EQ(AdaptiveOf(kAdaptive).options.max_factor, 8u);
+  EXPECT_EQ(AdaptiveOf(kAdaptive).options.spacing, 4u);
+  EXPECT_EQ(AdaptiveOf(kAdaptive).options.shuffle_buffer, 16u);
+  EXPECT_FALSE(AdaptiveOf(kAdaptive).low_water);
+  EXPECT_EQ(AdaptiveOf("echo { adaptive {} spacing: 40 }").options.shuffle_buffer, 40u);
+  EXPECT_EQ(AdaptiveOf(kAdaptive, true).options.shuffle_buffer, 4u);
+  EXPECT_EQ(AdaptiveOf(kAdaptive, true).options.spacing, 2u);
+  EXPECT_EQ(AdaptiveOf("echo { adaptive { low_water_ms: 1.5 } }").low_water,
+            std::chrono::microseconds(1500));
+}
+
+TEST(SpecTest, WhatContradictsAnAdaptiveEchoIsNamed) {
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"echo { factor: 2 adaptive {} }", "echo.factor"},
+      {"echo { grouped: true adaptive {} }", "echo.grouped"},
+      {"echo { drain_each_epoch: true adaptive {} }", "echo.drain_each_epoch"},
+      {"echo { adaptive { max_factor: 0 } }", "echo.adaptive.max_factor"},
+      {"echo { adaptive { max_factor: 1001 } }", "echo.adaptive.max_factor"},
+      {"echo { adaptive { low_water_ms: -1 } }", "echo.adaptive.low_water_ms"},
+      {"echo { adaptive { low_water_ms: nan } }", "echo.adaptive.low_water_ms"},
+      {"echo { adaptive { max_age: 3 } }", "echo.adaptive.max_age"},
+      {"echo { adaptive {} spacing: 3 shuffle_buffer: 2 }", "echo.spacing"},
+      {"echo { adaptive {} } } stage { echo { adaptive {} }", "stage[1]: echo.adaptive"}};
+  for (const auto& [stage, field] : wrong) {
+    const auto error = ErrorOf([&] { AdaptiveOf(stage); });
+    ASSERT_TRUE(error) << stage;
+    EXPECT_EQ(error->code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(error->what(), HasSubstr(field));
+  }
+}
+
 }  // namespace
 }  // namespace echopipe

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -557,6 +558,50 @@ TEST_F(HttpStorageTest, ATokenIsNotGivenToAnotherHost) {
   ASSERT_TRUE(Read(*storage, uri()).ok());
   EXPECT_EQ(server_.requests().at(0).Header("authorization"), "Bearer secret");
   EXPECT_EQ(server_.requests().at(1).Header("authorization"), "");
+}
+
+TEST_F(HttpStorageTest, ATokenOfTwoLinesIsRefused) {
+  HttpOptions options = Quick();
+  options.credentials = [](const std::string&) {
+    return HttpCredentials{.bearer_token = "a\r\nEvil: z"};
+  };
+  const auto storage = Make(options);
+  EXPECT_THAT(Read(*storage, uri()), FailsWith(ErrorCode::kInvalidArgument, "not a token"));
+  EXPECT_EQ(server_.requests().size(), 0u);
+}
+
+// What is asked for later does not get a budget of its own.
+TEST_F(HttpStorageTest, AllRequestsOfADeadServerHaveOneBudget) {
+  server_.Put("/a", "x");
+  HttpOptions options = Quick();
+  options.retry.budget = milliseconds(300);
+  const auto storage = Make(options);
+  ASSERT_TRUE(Read(*storage, uri()).ok());
+  server_.OnPath("/a", {.stop = CloseInHead()});
+  ASSERT_FALSE(Read(*storage, uri()).ok());
+  const size_t before = server_.requests().size();
+  EXPECT_THAT(Read(*storage, uri()),
+              FailsWith(ErrorCode::kUnavailable, "given up after 1 attempt"));
+  EXPECT_EQ(server_.requests().size(), before + 1);
+}
+
+TEST_F(HttpStorageTest, ManySizesAndListingsAreAskedForAtOnce) {
+  std::vector<std::string> paths;
+  for (int i = 0; i < 40; ++i) {
+    server_.Put("/o" + std::to_string(i), std::string(static_cast<size_t>(i), 'x'));
+    paths.push_back(uri("o" + std::to_string(i)));
+  }
+  paths.push_back(uri("none"));
+  server_.OnRequest(0, {.stop = StallInHead()});
+  const auto storage = Make();
+  std::jthread resume([&] {
+    server_.WaitForAnswers(20);  // behind the one that stalls
+    server_.Resume();
+  });
+  const auto sizes = storage->Sizes(paths);
+  ASSERT_EQ(sizes.size(), paths.size());
+  for (size_t i = 0; i < 40; ++i) EXPECT_EQ(sizes[i].value(), i);
+  EXPECT_THAT(sizes[40], FailsWith(ErrorCode::kNotFound, uri("none")));
 }
 
 TEST_F(HttpStorageTest, AHeaderOfTwoLinesIsRefused) {

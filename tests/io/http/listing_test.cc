@@ -76,6 +76,13 @@ TEST(ManifestTest, GivesWhatIsInEachFolder) {
   EXPECT_FALSE(manifest.HasFile("a/z"));
 }
 
+TEST(ManifestTest, AByteOrderMarkIsNoPartOfAName) {
+  EXPECT_TRUE(Manifest("\xef\xbb\xbf"
+                       "a/1.jpg\n",
+                       "m")
+                  .HasFile("a/1.jpg"));
+}
+
 TEST(ManifestTest, ALineThatLeadsOutIsRefusedByItsNumber) {
   for (const std::string line :
        {"/etc/passwd", "../a", "a/../b", "a//b", "a/", "a/./b", "..", "./../a"}) {

@@ -26,7 +26,7 @@ TEST(RetriesTest, WaitsAreUniformUpToABoundThatDoublesAsFarAsTheLongest) {
   for (int run = 0; run < kRuns; ++run) {
     Retries retries;
     for (size_t i = 0; i < sums.size(); ++i) {
-      const auto next = retries.OnFailure(kOptions, kBegin, std::nullopt, random);
+      const auto next = retries.OnFailure(kOptions, kBegin, kBegin, std::nullopt, random);
       const double wait = std::chrono::duration<double>(*next - kBegin).count();
       sums[i] += wait;
       most[i] = std::max(most[i], wait);
@@ -45,7 +45,7 @@ TEST(RetriesTest, ADeadServerIsGivenUpWhenTheBudgetEnds) {
   Retries retries;
   Clock::Time now = kBegin;
   constexpr auto kAttempt = milliseconds(10);
-  while (const auto next = retries.OnFailure(kOptions, now, std::nullopt, random)) {
+  while (const auto next = retries.OnFailure(kOptions, now, now, std::nullopt, random)) {
     ASSERT_GE(*next, now);
     now = *next + kAttempt;
   }
@@ -58,37 +58,41 @@ TEST(RetriesTest, ADeadServerIsGivenUpWhenTheBudgetEnds) {
 TEST(RetriesTest, ProgressGivesTheWholeBudgetBack) {
   RandomStream random({.low = 1, .high = 2});
   Retries retries;
-  retries.OnFailure(kOptions, kBegin, std::nullopt, random);
-  EXPECT_FALSE(retries.OnFailure(kOptions, kBegin + seconds(60), std::nullopt, random));
+  retries.OnFailure(kOptions, kBegin, kBegin, std::nullopt, random);
+  EXPECT_FALSE(retries.OnFailure(kOptions, kBegin + seconds(60), kBegin + seconds(60), std::nullopt,
+                                 random));
   retries.OnProgress();
   EXPECT_EQ(retries.failures(), 0);
-  EXPECT_TRUE(retries.OnFailure(kOptions, kBegin + seconds(61), std::nullopt, random));
-  EXPECT_TRUE(retries.OnFailure(kOptions, kBegin + seconds(119), std::nullopt, random));
+  EXPECT_TRUE(retries.OnFailure(kOptions, kBegin + seconds(61), kBegin + seconds(61), std::nullopt,
+                                random));
+  EXPECT_TRUE(retries.OnFailure(kOptions, kBegin + seconds(119), kBegin + seconds(119),
+                                std::nullopt, random));
 }
 
 TEST(RetriesTest, RetryAfterIsTheLeastWait) {
   RandomStream random({.low = 1, .high = 2});
   Retries retries;
-  EXPECT_EQ(retries.OnFailure(kOptions, kBegin, seconds(7), random), kBegin + seconds(7));
+  EXPECT_EQ(retries.OnFailure(kOptions, kBegin, kBegin, seconds(7), random), kBegin + seconds(7));
 }
 
 TEST(RetriesTest, RetryAfterBeyondTheBudgetGivesUpAtOnce) {
   RandomStream random({.low = 1, .high = 2});
-  EXPECT_FALSE(Retries().OnFailure(kOptions, kBegin, seconds(61), random));
-  EXPECT_TRUE(Retries().OnFailure(kOptions, kBegin, seconds(60), random));
+  EXPECT_FALSE(Retries().OnFailure(kOptions, kBegin, kBegin, seconds(61), random));
+  EXPECT_TRUE(Retries().OnFailure(kOptions, kBegin, kBegin, seconds(60), random));
 }
 
 TEST(RetriesTest, WithoutABudgetNothingIsTriedAgain) {
   RandomStream random({.low = 1, .high = 2});
-  EXPECT_FALSE(Retries().OnFailure({.budget = seconds(0)}, kBegin, std::nullopt, random));
+  EXPECT_FALSE(Retries().OnFailure({.budget = seconds(0)}, kBegin, kBegin, std::nullopt, random));
 }
 
 TEST(RetriesTest, TheLastAttemptIsAtTheBudgetsEnd) {
   RandomStream random({.low = 1, .high = 2});
   Retries retries;
-  retries.OnFailure(kOptions, kBegin, std::nullopt, random);
+  retries.OnFailure(kOptions, kBegin, kBegin, std::nullopt, random);
   const Clock::Time late = kBegin + kOptions.budget - Clock::Duration(1);
-  EXPECT_LE(*retries.OnFailure(kOptions, late, std::nullopt, random), kBegin + kOptions.budget);
+  EXPECT_LE(*retries.OnFailure(kOptions, late, late, std::nullopt, random),
+            kBegin + kOptions.budget);
 }
 
 }  // namespace

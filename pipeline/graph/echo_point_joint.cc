@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <utility>
+
+#include <echopipe/pipeline/graph/echo_point_joint.h>
+
+namespace echopipe::internal {
+
+EchoPointJoint::EchoPointJoint(const EchoPoint& point, Position position, Windows windows,
+                               const Clock& clock, const Timer& stalls)
+    : point_(point),
+      windows_(windows),
+      ring_(windows.upstream),
+      window_(windows.downstream),
+      clock_(clock),
+      index_(position.index),
+      gaps_(position.gaps),
+      opened_(clock.Now()),
+      starved_(stalls) {
+  starved_.Set(true, opened_);
+}
+
+void EchoPointJoint::Receive(Message message, Outbox& outbox) {
+  if (message.kind == Message::Kind::kCredit) {
+    window_.Returned(message.credit);
+  } else if (message.item && message.item->destination) {
+    ReceiveReread(std::move(message.item), outbox);
+  } else if (message.kind != Message::Kind::kWake) {
+    upstream_done_ = upstream_done_ || message.kind == Message::Kind::kEnd;
+    ring_.Put(std::move(message));
+  }
+  Advance(outbox);
+  const Clock::Time now = clock_.Now();
+  saturated_.Set(upstream_done_ || ring_.count() + outbox.withheld() >= windows_.upstream_full,
+                 now);
+  starved_.Set(!upstream_ended_ && window_.in_flight() <= windows_.downstream_idle, now);
+}
+
+std::shared_ptr<Item> EchoPointJoint::PopFront() {
+  Message message = ring_.Pop();
+  if (message.kind == Message::Kind::kItem) return std::move(message.item);
+  if (gaps_ != nullptr && message.error) gaps_->Add({.place = places_, .failure = true});
+  upstream_ended_ = true;
+  upstream_error_ = std::move(message.error);
+  return nullptr;
+}
+
+void EchoPointJoint::NoteAdmission(const Item& item, Outbox& outbox) {
+  if (gaps_ != nullptr && !item.example) gaps_->Add({.place = places_, .bad = item.bad});
+  ++places_;
+  CountNeed(item);
+  outbox.Consumed(1);
+  admitted_ += 1;
+}
+
+void EchoPointJoint::CountNeed(const Item& item) {
+  size_.Add(item.example ? BytesOf(*item.example) : 0);
+  const uint64_t size = size_.bytes();
+  // On the edge it may have its old size or its new one.
+  need_.bytes = item.need.bytes + windows_.upstream * std::max(size, item.need.item_bytes) +
+                point_.options.shuffle_buffer * size;
+  need_.item_bytes = size;
+}
+
+void EchoPointJoint::Send(const EpochDrawn<Item>& drawn, Outbox& outbox) {
+  auto item = std::make_shared<Item>(*drawn.use.item);
+  item->identity.use[item->identity.echo_points++] = drawn.use.use;
+  item->age = drawn.use.age;
+  item->stream_epoch = drawn.stream_epoch;
+  item->need = need_;
+  item->ends_epoch = drawn.ends_epoch;
+  draws_ += 1;
+  window_.Sent();
+  outbox.Send(Message::Of(std::move(item)));
+}
+
+// It stays here, or goes on to where it is awaited, with the use that it had here.
+void EchoPointJoint::ReceiveReread(std::shared_ptr<Item> item, Outbox& outbox) {
+  const std::shared_ptr<const Destination> to = item->destination;
+  if (to->echo != index_ || (to->batch != nullptr) != of_batches()) {
+    item->identity.use[item->identity.echo_points++] =
+        of_batches() ? to->batch->uses[index_] : to->item->identity.use[index_];
+    if (!of_batches()) item->age = to->item->ages[index_];
+    outbox.SendAs(0, Message::Of(std::move(item)));
+    return;
+  }
+  item->destination = nullptr;
+  TakeResident(to->slot, std::move(item), outbox);
+}
+
+EchoPointStats EchoPointJoint::Stats(Clock::Time now) const {
+  const double elapsed = Seconds(now - opened_);
+  const auto admitted = static_cast<double>(admitted_.load());
+  const auto draws = static_cast<double>(draws_.load());
+  EchoPointStats stats{.position = point_.position,
+                       .factor = point_.options.factor.value(),
+                       .adaptive = point_.adaptive.has_value(),
+                       .admitted = admitted_,
+                       .draws = draws_,
+                       .exceptions = exceptions_};
+  if (admitted_ == 0 || draws_ == 0) return stats;
+  const double upstream = (elapsed - Seconds(saturated_.Total(now))) / admitted;
+  const double downstream = (elapsed - Seconds(starved_.Total(now))) / draws;
+  stats.factor_effective = draws / admitted;
+  if (downstream > 0) stats.r = upstream / downstream;
+  return stats;
+}
+
+}  // namespace echopipe::internal
