@@ -50,10 +50,13 @@ class BatchBuilder {
   struct Places {
     uint64_t begin = 0;
     uint64_t end = 0;
+    uint64_t next = 0;  ///< what follows it begins there
   };
   const Places& places() const { return places_; }
   void set_begin(uint64_t place) { places_.begin = place; }
-  void set_end(uint64_t place) { places_.end = place; }
+  void set_end(uint64_t place) { places_.end = places_.next = place; }
+  /// Places up to there give no example of a later batch.
+  void set_next(uint64_t place) { places_.next = place; }
   /// Where a batch that is made again goes.
   const std::shared_ptr<const Destination>& destination() const { return destination_; }
   void set_destination(std::shared_ptr<const Destination> to) { destination_ = std::move(to); }

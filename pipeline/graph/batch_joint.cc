@@ -120,11 +120,12 @@ void BatchJoint::EndEpoch(Outbox& outbox) {
   CheckNotEmpty(std::exchange(epoch_, {}));
   CheckMemory();
   if (options_.steps_per_epoch > 0) return;
-  if (options_.across_epochs() || !options_.drop()) {
-    const std::shared_ptr<BatchBuilder>& last = partial_ ? partial_ : held_;
-    if (last) last->set_ends_epoch();
-  } else if (held_) {
-    held_->set_ends_epoch();
+  const bool takes_partial = options_.across_epochs() || !options_.drop();
+  const std::shared_ptr<BatchBuilder>& last = takes_partial && partial_ ? partial_ : held_;
+  if (last) {
+    last->set_ends_epoch();
+    // Else a run that goes on behind it might still draw an echo into this epoch.
+    last->set_next(places_ + 1);
   }
   SendHeld(outbox);
   if (!options_.across_epochs()) SendOrDropPartial(outbox);
@@ -184,6 +185,7 @@ void BatchJoint::SendBatch(std::shared_ptr<BatchBuilder> builder, Outbox& outbox
   item->ends_epoch = builder->ends_epoch();
   logs_.batches.Add({.begin = builder->places().begin,
                      .end = builder->places().end,
+                     .next = builder->places().next,
                      .epoch = builder->epoch(),
                      .ends_epoch = builder->ends_epoch(),
                      .by_failure = by_failure});

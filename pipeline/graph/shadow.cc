@@ -133,8 +133,8 @@ std::shared_ptr<const ShadowBatch> Shadow::MakeBatch() {
   batch->ends_epoch = log->ends_epoch;
   batch->epoch = log->epoch;
   const uint64_t& place = places_.back();
-  while (place < log->end) {
-    const bool inside = place >= log->begin;
+  while (place < log->next) {
+    const bool inside = place >= log->begin && place < log->end;
     std::shared_ptr<const ShadowItem> item = PullItem(echoes_.size());
     if (!item) return nullptr;
     Count(*item);

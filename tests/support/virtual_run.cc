@@ -18,9 +18,10 @@ bool IsFresh(const Identity& identity) {
   return std::ranges::all_of(identity.uses(), [](uint32_t use) { return use == 0; });
 }
 
-std::shared_ptr<FakeStorage> MakeObjects(int records, FakeStorage::Mode mode) {
+std::shared_ptr<FakeStorage> MakeObjects(const VirtualRun& run, FakeStorage::Mode mode) {
   auto objects = std::make_shared<FakeStorage>(mode);
-  for (int i = 0; i < records; ++i) {
+  for (const auto& [path, bytes] : run.objects) objects->Put(path, bytes);
+  for (int i = 0; i < run.records && run.objects.empty(); ++i) {
     objects->Put("data/class/" + std::to_string(10000 + i) + ".jpg",
                  std::string(kRecordBytes, 'x'));
   }
@@ -29,18 +30,29 @@ std::shared_ptr<FakeStorage> MakeObjects(int records, FakeStorage::Mode mode) {
 
 internal::Graph::OpenSource OpenerOf(const VirtualRun& run, std::shared_ptr<Storage> storage) {
   return [&run, storage = std::move(storage)](BufferPool& pool, std::function<void()> wake) {
-    SourceOptions options{.seed = run.spec.message().seed(), .wake = std::move(wake)};
+    SourceOptions options{.seed = run.spec.message().seed(),
+                          .shard = {run.rank.rank, run.rank.world},
+                          .wake = std::move(wake)};
     if (run.start != nullptr) options.start = run.start->source;
     options.limits.reads_in_flight = run.runtime.reads_in_flight;
     return OpenSource(run.spec.message().source(0), storage, pool, std::move(options));
   };
 }
 
+std::optional<internal::ShadowState> StateOf(internal::Graph& graph) {
+  try {
+    return graph.State();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kStopped);
+    return std::nullopt;
+  }
+}
+
 class Player {
  public:
   explicit Player(const VirtualRun& run)
       : run_(run),
-        objects_(MakeObjects(run.records, FakeStorage::Mode::kGated)),
+        objects_(MakeObjects(run, FakeStorage::Mode::kGated)),
         storage_(run.per_record.count() == 0 && run.latency.count() == 0
                      ? std::static_pointer_cast<Storage>(objects_)
                      : MakeShapedStorage(objects_, ShapeOf(run), clock_)),
@@ -89,7 +101,7 @@ class Player {
         std::optional<Batch> batch = graph_.Take();
         if (!batch) break;
         const Clock::Duration now = Now();
-        if (run_.keeps_states) result_.states.push_back(graph_.State());
+        if (run_.keeps_states) result_.states.push_back(StateOf(graph_));
         const Clock::Duration step = run_.per_batch
                                          ? run_.per_batch(taken)
                                          : run_.per_example * static_cast<int64_t>(batch->size());
@@ -159,11 +171,13 @@ VirtualResult Play(const VirtualRun& run) { return Player(run).Result(); }
 VirtualResult PlayAtOnce(const VirtualRun& run) {
   VirtualResult result;
   internal::Graph graph(run.spec, run.runtime, MakeSteadyClock(),
-                        OpenerOf(run, MakeObjects(run.records, FakeStorage::Mode::kImmediate)),
-                        run.start, run.decisions);
+                        OpenerOf(run, MakeObjects(run, FakeStorage::Mode::kImmediate)), run.start,
+                        run.decisions);
   try {
-    while (std::optional<Batch> batch = graph.Take()) {
-      if (run.keeps_states) result.states.push_back(graph.State());
+    while (result.batches.size() < run.most_batches) {
+      std::optional<Batch> batch = graph.Take();
+      if (!batch) break;
+      if (run.keeps_states) result.states.push_back(StateOf(graph));
       result.batches.push_back({.batch = *std::move(batch)});
     }
   } catch (const Error& error) {
