@@ -44,6 +44,9 @@ class BatchBuilder {
   void set_epoch(uint64_t epoch) { content_->epoch = epoch; }
   bool ends_epoch() const { return ends_epoch_; }
   void set_ends_epoch() { ends_epoch_ = true; }
+  /// Nothing will come behind it.
+  bool ends_stream() const { return ends_stream_; }
+  void set_ends_stream() { ends_stream_ = true; }
   /// Its number among the batches, given when it is sealed.
   uint64_t sequence() const { return sequence_; }
   /// The places of the stream that its examples came from, as the shadow's log tells them.
@@ -80,6 +83,7 @@ class BatchBuilder {
   Places places_;
   std::shared_ptr<const Destination> destination_;
   bool ends_epoch_ = false;
+  bool ends_stream_ = false;
   std::atomic<size_t> open_{1};  // fills not done, and the seal
 };
 

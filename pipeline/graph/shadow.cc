@@ -68,6 +68,7 @@ ShadowState::EchoPoint<T> ShadowEcho<T>::State() const {
 Shadow::Shadow(const Plan& plan, const ShadowState* start, ShadowLogs& logs, Source& source)
     : logs_(logs),
       source_(source),
+      adaptive_echo_(plan.adaptive_echo()),
       echoes_(
           MakeEchoes<ShadowItem>(plan.echoes, start ? &start->echoes : nullptr, logs.decisions)),
       batch_echoes_(MakeEchoes<ShadowBatch>(
@@ -146,7 +147,9 @@ std::shared_ptr<const ShadowBatch> Shadow::MakeBatch() {
 void Shadow::Count(const ShadowItem& item) {
   bad_.CountRecord(item.identity);
   if (item.bad) bad_.Add(item.identity, *item.bad);
-  ++(!item.tombstone ? epoch_.examples : item.bad ? epoch_.bad : epoch_.filtered_out);
+  if (!adaptive_echo_ || item.identity.use[*adaptive_echo_] == 0) {
+    ++(!item.tombstone ? epoch_.examples : item.bad ? epoch_.bad : epoch_.filtered_out);
+  }
   if (item.ends_epoch) epoch_ = {};
 }
 

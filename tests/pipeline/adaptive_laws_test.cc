@@ -301,7 +301,7 @@ void ExpectFactorOne(const Case& the_case, std::vector<std::string> fresh, const
                      bool whole) {
   VirtualRun run = RunOf(the_case, SpecWithFunctions(the_case.once));
   // Batches may be smaller at factor 1.
-  if (the_case.is_endless()) run.most_batches = kMostBatch * kMostSteps;
+  run.most_batches = the_case.is_endless() ? kMostBatch * kMostSteps : ~uint64_t{0};
   const VirtualResult result = PlayAtOnce(run);
   Uses once(the_case);
   once.Add(result);

@@ -64,6 +64,7 @@ class Player {
         clock_->CallAt(Clock::Time() + time, [this, shut = shut] { shut_ = shut; });
       }
     }
+    if (run_.keeps_seconds) NoteSecondAt(Clock::Time() + std::chrono::seconds(1));
     std::jthread consumer([this] { Consume(); });
     while (!Settle()) {
       if (!clock_->AdvanceToNext()) {
@@ -74,6 +75,7 @@ class Player {
     }
     consumer.join();
     result_.stats = graph_.Stats();
+    result_.seconds = std::move(seconds_);
     // What is still on the link ends with its time alone.
     graph_.Stop();
     do {
@@ -114,6 +116,13 @@ class Player {
     const std::lock_guard lock(mutex_);
     ended_ = true;
   }
+  void NoteSecondAt(Clock::Time time) {
+    clock_->CallAt(time, [this, time] {
+      if (ended()) return;
+      seconds_.push_back(graph_.Stats());
+      NoteSecondAt(time + std::chrono::seconds(1));
+    });
+  }
   void Step(Clock::Duration length) {
     std::unique_lock lock(mutex_);
     ++taken_;
@@ -133,7 +142,8 @@ class Player {
       do {
         graph_.Drive();
       } while (CompleteReads());
-      while (!ConsumerIsAtRest()) std::this_thread::yield();
+      // Not a yield, which on a busy machine is to wait until all others have had their turn.
+      while (!ConsumerIsAtRest()) std::this_thread::sleep_for(std::chrono::microseconds(20));
       graph_.Drive();  // what the consumer has left to do
       if (CompleteReads() || !ConsumerIsAtRest()) continue;
       const std::lock_guard lock(mutex_);
@@ -141,6 +151,10 @@ class Player {
     }
   }
   bool CompleteReads() { return !shut_ && objects_->CompleteAll() > 0; }
+  bool ended() {
+    const std::lock_guard lock(mutex_);
+    return ended_;
+  }
   uint64_t taken() {
     const std::lock_guard lock(mutex_);
     return taken_;
@@ -160,6 +174,7 @@ class Player {
   uint64_t taken_ = 0;
   bool stepping_ = false;
   bool ended_ = false;
+  std::vector<PipelineStats> seconds_;
   VirtualResult result_;  // the consumer's until it has ended
   internal::Graph graph_;
 };

@@ -43,6 +43,7 @@ struct VirtualRun {
   const internal::ShadowState* start = nullptr;
   internal::DecisionLogs decisions = {};
   bool keeps_states = false;  ///< behind each batch
+  bool keeps_seconds = false;
 };
 
 /// What the consumer was given.
@@ -57,6 +58,8 @@ struct VirtualResult {
   /// [i]: behind batch i; none where it came about by a failure.
   std::vector<std::optional<internal::ShadowState>> states = {};
   PipelineStats stats = {};
+  /// As they were after each second of the run.
+  std::vector<PipelineStats> seconds = {};
   std::optional<Error> error = {};
 
   /// Of the batches taken in that time: waited, over all of it.
