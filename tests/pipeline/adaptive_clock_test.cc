@@ -100,6 +100,27 @@ TEST(AdaptiveArmingTest, JustOverOneTheConsumerWaitsForAWindowInAll) {
   EXPECT_NEAR(result.Factor(1500ms, result.end() - 200ms), 1.1, 0.05);
 }
 
+// Upstream stands still, and the consumer waits: nothing else would tell the point.
+TEST(AdaptiveArmingTest, AStopBeforeItIsArmedArmsIt) {
+  VirtualRun run = Over(1.3, 400);
+  run.stops = {{.at = 60ms, .length = 300ms}};
+  const VirtualResult result = Play(run);
+  EXPECT_GT(result.Factor(60ms, 360ms), 2);
+  EXPECT_LT(result.StallShare(60ms, 360ms), 0.4) << "a window, and what was too little before";
+}
+
+// What is ahead of the consumer is what the last echo point has drawn.
+TEST(AdaptiveBesideAFixedOneTest, TheFactorIsWhatTheFixedOneLeavesOfR) {
+  VirtualRun run = Over(6, 600);
+  run.spec = Spec("adaptive {} } } stage { echo { factor: 2");
+  const VirtualResult result = Play(run);
+  const Clock::Duration from = result.end() / 5;
+  const Clock::Duration to = result.end() - 200ms;
+  EXPECT_NEAR(result.Factor(from, to), 6, 0.05 * 6);
+  EXPECT_NEAR(result.stats.echo_points.at(0).factor_effective, 3, 0.05 * 3);
+  EXPECT_LT(result.StallShare(from, to), 0.02);
+}
+
 // ---- ends
 
 TEST(AdaptiveEndTest, AnEpochOfEchoesAloneIsAsEmptyAsWithoutThem) {
