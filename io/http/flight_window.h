@@ -44,9 +44,9 @@ class RecentLargest {
 class FlightWindow {
  public:
   struct Options {
-    int most_requests = 64;                     ///< >= 1
-    uint64_t least_bytes = uint64_t{1} << 20;   ///< >= 1
-    uint64_t most_bytes = uint64_t{128} << 20;  ///< >= least_bytes
+    int most_requests = 64;                      ///< >= 1
+    uint64_t least_bytes = uint64_t{512} << 10;  ///< >= 1
+    uint64_t most_bytes = uint64_t{128} << 20;   ///< >= least_bytes
   };
   /// What to tell of a request when it ends.
   struct Flight {
