@@ -19,6 +19,8 @@ using testing::FakeClock;
 using ::testing::IsEmpty;
 
 constexpr uint64_t kWindow = 4;
+constexpr Decision kFresh = Decision::kFresh;
+constexpr Decision kEcho = Decision::kEcho;
 
 /// An echo point in front of a window of four items, each of them a batch. Draws are written as
 /// "ordinal.use".
@@ -104,6 +106,12 @@ class AdaptiveJointTest : public ::testing::Test {
     return DecisionReader(DecisionLog::FromBytes(writer.TakeBytes()), draw);
   }
 
+  std::vector<Decision> TakeDecisions() {
+    std::vector<Decision> decisions;
+    while (const std::optional<Decision> next = decisions_.Take()) decisions.push_back(*next);
+    return decisions;
+  }
+
   EchoPoint point_ = {
       .options = {.shuffle_buffer = 8},
       .position = "after decode",
@@ -182,6 +190,7 @@ TEST_F(AdaptiveJointTest, UntilAllResidentsHaveBeenReadAgainNothingIsRepeated) {
   Fill(2);
   EXPECT_THAT(ReturnCredits(4), IsEmpty());
   EXPECT_THAT(ReadAgain(1, 1), IsEmpty());
+  EXPECT_THAT(TakeDecisions(), ElementsAre(kFresh, kFresh, kFresh, kFresh)) << "and none waits";
   EXPECT_EQ(ReadAgain(0, 0).size(), 2u);
 }
 
@@ -195,14 +204,14 @@ TEST_F(AdaptiveJointTest, AResidentThatHasLeftThePoolIsNotWaitedFor) {
 }
 
 TEST_F(AdaptiveJointTest, AReplayWaitsForAResidentThatItDrawsAndGoesOn) {
-  Make(StartBehind(1), 0, LogOf({{Decision::kEcho, 1}, {Decision::kFresh, 1}}, 1));
+  Make(StartBehind(1), 0, LogOf({{kEcho, 1}, {kFresh, 1}}, 1));
   EXPECT_THAT(PutFresh(1), IsEmpty());
   EXPECT_THAT(ReadAgain(0, 0), ElementsAre("0.1", "1.0"));
 }
 
 TEST_F(AdaptiveJointTest, AReplayedResidentIsThereForItsLaterUses) {
   point_.adaptive->options.spacing = 0;
-  Make(StartBehind(1), 0, LogOf({{Decision::kEcho, 2}}, 1));
+  Make(StartBehind(1), 0, LogOf({{kEcho, 2}}, 1));
   EXPECT_THAT(PutFresh(1), IsEmpty());
   EXPECT_THAT(ReadAgain(0, 0),
               ElementsAre("0.1", "0.2", ::testing::HasSubstr("the decision log ends")));
@@ -212,10 +221,7 @@ TEST_F(AdaptiveJointTest, WhatItDecidesIsInTheLogBeforeItGoesOn) {
   Make();
   Fill();
   ReturnCredits(4);
-  std::vector<Decision> decisions;
-  while (const std::optional<Decision> decision = decisions_.Take()) decisions.push_back(*decision);
-  EXPECT_THAT(decisions, ElementsAre(Decision::kFresh, Decision::kFresh, Decision::kFresh,
-                                     Decision::kFresh, Decision::kEcho, Decision::kEcho));
+  EXPECT_THAT(TakeDecisions(), ElementsAre(kFresh, kFresh, kFresh, kFresh, kEcho, kEcho));
 }
 
 }  // namespace
