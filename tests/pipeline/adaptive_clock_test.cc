@@ -48,8 +48,8 @@ INSTANTIATE_TEST_SUITE_P(R, AdaptiveKeepsUp, ::testing::Values(0.5, 0.8, 0.95),
                          });
 
 TEST_P(AdaptiveKeepsUp, NothingIsEverRepeated) {
-  const VirtualResult result = Play(Over(GetParam(), 3000));
-  EXPECT_EQ(result.stats.examples, 3000u);
+  const VirtualResult result = Play(Over(GetParam(), 1500));
+  EXPECT_EQ(result.stats.examples, 1500u);
   EXPECT_EQ(result.stats.adaptive->echoes, 0u);
 }
 
@@ -70,7 +70,7 @@ TEST_P(AdaptiveFallsBehind, TheEffectiveFactorIsRAndTheConsumerHardlyWaits) {
 }
 
 TEST(AdaptiveHistoryTest, ItsPartsAddUpToAllThatWasDrawnAndShowWhenItWas) {
-  VirtualRun run = Over(0.7, 6000);
+  VirtualRun run = Over(0.7, 4500);
   run.stops = {{.at = 2s, .length = 150ms}};
   const VirtualResult result = Play(run);
   const AdaptiveStats& adaptive = *result.stats.adaptive;
@@ -80,7 +80,7 @@ TEST(AdaptiveHistoryTest, ItsPartsAddUpToAllThatWasDrawnAndShowWhenItWas) {
     all.echoes += adaptive.history[i].echoes;
     EXPECT_EQ(adaptive.history[i].echoes > 0, i == 2) << "second " << i;
   }
-  EXPECT_EQ(all.fresh, 6000u);
+  EXPECT_EQ(all.fresh, 4500u);
   EXPECT_EQ(all.fresh, adaptive.fresh);
   EXPECT_EQ(all.echoes, adaptive.echoes);
   EXPECT_EQ(adaptive.span_s, 1);
@@ -157,7 +157,7 @@ TEST_P(AdaptiveBatchEnds, BehindTheLastBatchNothingIsRepeated) {
                                     std::string(GetParam()) + " stage { echo { adaptive {} } }");
   run.runtime.prefetch = 2;
   // So that the last batch is a whole one, or not.
-  for (run.records = 40; run.records < 46; ++run.records) {
+  for (run.records = 40; run.records < 43; ++run.records) {
     const VirtualResult result = Play(run);
     SCOPED_TRACE(run.records);
     EXPECT_GT(result.stats.adaptive->echoes, 10u);
