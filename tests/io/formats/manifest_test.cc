@@ -202,6 +202,7 @@ TEST_F(ManifestTest, BadLinesAreNamedByTheirNumber) {
            {"a.csv", "path,label\nx,1\n\"y\n\",2\nz\n", 5, "another number of fields"},
            {"a.csv", "path,label\nx,1\n\ny,cat\n", 4, "not an integer (got cat)"},
            {"a.csv", "path,label\nx,99999999999999999999\n", 2, "not an integer"},
+           {"a.csv", "path,label\nx,3 cats\n", 2, "not an integer (got 3 cats)"},
            {"a.csv", "path,label\n,1\n", 2, "empty path"},
            {"a.csv", "path,label\n./,1\n", 2, "empty path"},
            {"a.csv", std::string("path\na\0b\n", 9), 2, "NUL"},
