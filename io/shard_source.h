@@ -18,7 +18,7 @@
 
 namespace echopipe::internal {
 
-/// The samples of WebDataset shards in epoch order, streamed.
+/// The samples of shards in epoch order, streamed.
 ///
 ///     shards  -->  samples  -->  [ shuffle window ]  -->  positions 0, 1, 2, ... dealt to ranks
 ///
@@ -29,11 +29,12 @@ namespace echopipe::internal {
 /// Errors     Bad samples are items, and so is a shard that cannot be read. Poll() throws kEmpty
 ///            after an epoch without a good record, kInvalidArgument if an epoch has fewer items
 ///            than there are ranks.
-class TarSource final : public Source {
+class ShardSource final : public Source {
  public:
-  TarSource(std::vector<std::string> uris, const SampleMembers& members,
-            const EpochOptions& options, const SourceState& start, std::shared_ptr<Storage> storage,
-            BufferPool& pool, const SourceLimits& limits, std::function<void()> wake);
+  ShardSource(std::vector<std::string> uris, std::unique_ptr<const ShardFormat> format,
+              const EpochOptions& options, const SourceState& start,
+              std::shared_ptr<Storage> storage, BufferPool& pool, const SourceLimits& limits,
+              std::function<void()> wake);
 
   void Poll(uint64_t wanted, std::vector<SourceItem>* out) override;
   void Reread(std::vector<RecordPlace> places) override;
@@ -69,7 +70,8 @@ class TarSource final : public Source {
   bool Ended() const { return options_.epochs != 0 && epoch_ >= options_.epochs; }
 
   EpochOptions options_;
-  ReadQueue reads_;  // before those that use it
+  std::unique_ptr<const ShardFormat> format_;
+  ReadQueue reads_;  // both before those that use them
   SourceTrail trail_;
   ShardStream stream_;
   SampleLoader loader_;

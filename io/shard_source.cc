@@ -2,26 +2,27 @@
 #include <iterator>
 #include <utility>
 
-#include <echopipe/io/tar_source.h>
+#include <echopipe/io/shard_source.h>
 
 namespace echopipe::internal {
 
-TarSource::TarSource(std::vector<std::string> uris, const SampleMembers& members,
-                     const EpochOptions& options, const SourceState& start,
-                     std::shared_ptr<Storage> storage, BufferPool& pool, const SourceLimits& limits,
-                     std::function<void()> wake)
+ShardSource::ShardSource(std::vector<std::string> uris, std::unique_ptr<const ShardFormat> format,
+                         const EpochOptions& options, const SourceState& start,
+                         std::shared_ptr<Storage> storage, BufferPool& pool,
+                         const SourceLimits& limits, std::function<void()> wake)
     : options_(options),
+      format_(std::move(format)),
       reads_(std::move(storage), pool, limits, std::move(wake)),
       trail_(start, [options](uint64_t epoch) { return WindowOptions(options, epoch); }),
-      stream_(std::move(uris), members, options, start, limits, reads_),
-      loader_(members, limits, reads_),
+      stream_(std::move(uris), *format_, options, start, limits, reads_),
+      loader_(*format_, limits, reads_),
       epoch_(start.epoch),
       drawn_(start.next_ordinal),
       good_(start.records) {
   RestoreWindow(start);
 }
 
-void TarSource::RestoreWindow(const SourceState& start) {
+void ShardSource::RestoreWindow(const SourceState& start) {
   std::vector<std::shared_ptr<const Entry>> residents;
   for (const SourceState::Resident& resident : start.residents) {
     auto entry = std::make_shared<Entry>(Entry{.item = {.place = resident.place,
@@ -42,7 +43,7 @@ void TarSource::RestoreWindow(const SourceState& start) {
   window_.emplace(WindowOptions(options_, epoch_), start.window, std::move(residents));
 }
 
-void TarSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
+void ShardSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
   TakeArrivals();
   std::ranges::move(std::exchange(reread_, {}), std::back_inserter(*out));
   reads_.Release(std::exchange(reread_bytes_, 0));
@@ -60,7 +61,7 @@ void TarSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
   if (!Ended()) stream_.StartReads((wanted - given) * options_.shard.world);
 }
 
-void TarSource::Reread(std::vector<RecordPlace> places) {
+void ShardSource::Reread(std::vector<RecordPlace> places) {
   for (uint64_t i = 0; i < places.size(); ++i) {
     const RecordPlace& place = places[i];
     if (place.file >= stream_.shards()) {
@@ -83,9 +84,9 @@ void TarSource::Reread(std::vector<RecordPlace> places) {
   }
 }
 
-bool TarSource::AtEnd() const { return Ended() && !fatal_; }
+bool ShardSource::AtEnd() const { return Ended() && !fatal_; }
 
-void TarSource::TakeArrivals() {
+void ShardSource::TakeArrivals() {
   for (ReadQueue::Arrival& arrival : reads_.TakeArrivals()) {
     if (stream_.Take(arrival) || loader_.Take(arrival)) continue;
     // Of a shard that was left early.
@@ -93,7 +94,7 @@ void TarSource::TakeArrivals() {
   }
 }
 
-std::optional<SourceItem> TarSource::NextItem() {
+std::optional<SourceItem> ShardSource::NextItem() {
   const uint64_t world = options_.shard.world;
   while (!fatal_ && !Ended()) {
     const uint64_t ordinal = due_ ? drawn_ - 1 : NextOrdinal();
@@ -118,7 +119,7 @@ std::optional<SourceItem> TarSource::NextItem() {
 }
 
 // The first position of this rank's that is not drawn yet.
-uint64_t TarSource::NextOrdinal() const {
+uint64_t ShardSource::NextOrdinal() const {
   const uint64_t world = options_.shard.world;
   const uint64_t round = drawn_ / world * world;
   const uint64_t ordinal = round + options_.shard.rank;
@@ -126,23 +127,23 @@ uint64_t TarSource::NextOrdinal() const {
 }
 
 // Positions that the epoch has for certain.
-uint64_t TarSource::Known() const {
+uint64_t ShardSource::Known() const {
   const uint64_t known = drawn_ + window_->order().residents() + ahead_.size();
   return options_.take == 0 ? known : std::min(known, options_.take);
 }
 
-bool TarSource::EndIsKnown() const {
+bool ShardSource::EndIsKnown() const {
   return stream_ended_ || (options_.take != 0 && Known() == options_.take);
 }
 
-void TarSource::LookAhead(uint64_t positions) {
+void ShardSource::LookAhead(uint64_t positions) {
   while (Known() < positions && !EndIsKnown()) {
     if (!PullSample()) return;
   }
 }
 
 // False if the stream has ended or has to wait.
-bool TarSource::PullSample() {
+bool ShardSource::PullSample() {
   ShardSample sample;
   const ShardStream::Status status = stream_.Next(&sample);
   stream_ended_ = status == ShardStream::Status::kEndOfEpoch;
@@ -159,7 +160,7 @@ bool TarSource::PullSample() {
 }
 
 // False if samples have to arrive first. Precondition: the epoch has that position.
-bool TarSource::DrawUpTo(uint64_t ordinal) {
+bool ShardSource::DrawUpTo(uint64_t ordinal) {
   for (; drawn_ <= ordinal; ++drawn_) {
     if (!FillWindow()) return false;
     const std::shared_ptr<const Entry> entry = window_->Draw()->item;
@@ -170,7 +171,7 @@ bool TarSource::DrawUpTo(uint64_t ordinal) {
   return true;
 }
 
-bool TarSource::FillWindow() {
+bool ShardSource::FillWindow() {
   while (window_->HasRoom()) {
     if (ahead_.empty() && !stream_ended_ && !PullSample() && !stream_ended_) return false;
     if (ahead_.empty()) {
@@ -184,7 +185,7 @@ bool TarSource::FillWindow() {
   return true;
 }
 
-void TarSource::Admit(ShardSample sample) {
+void ShardSource::Admit(ShardSample sample) {
   Sample& found = sample.sample;
   if (found.record) reads_.Release(found.record->size());
   SourceTrail::Entry entry{.resident = {.place = sample.place, .error = found.error},
@@ -192,7 +193,7 @@ void TarSource::Admit(ShardSample sample) {
                            .next_shard = sample.next_shard,
                            .next_byte_offset = sample.next_byte_offset};
   if (found.error) entry.resident.key = found.key;
-  if (!found.key.empty()) entry.key_hash = found.key_hash;
+  entry.key_hash = found.key_hash;
   trail_.Admit(std::move(entry));
   window_->Offer(std::make_shared<const Entry>(Entry{.item = {.place = sample.place,
                                                               .uri = std::move(sample.uri),
@@ -201,7 +202,7 @@ void TarSource::Admit(ShardSample sample) {
                                                               .error = std::move(found.error)}}));
 }
 
-void TarSource::FinishEpoch() {
+void ShardSource::FinishEpoch() {
   if (Known() < options_.shard.world && Known() > 0) {
     fatal_ = Error({.code = ErrorCode::kInvalidArgument,
                     .what = "an epoch has fewer records than there are ranks",

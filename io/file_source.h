@@ -10,28 +10,29 @@
 #include <vector>
 
 #include <echopipe/io/epoch_order.h>
-#include <echopipe/io/formats/image_folder.h>
+#include <echopipe/io/formats/file_listing.h>
 #include <echopipe/io/read_queue.h>
 #include <echopipe/io/source.h>
 #include <echopipe/io/source_trail.h>
 
 namespace echopipe::internal {
 
-/// The records of image folders in epoch order, a file each.
+/// The records of a listing of files in epoch order, a file each.
 ///
 /// Order      Full shuffle: a permutation of the listing for each epoch. Window: the listing
 ///            through a shuffle window. Neither: as listed.
 /// Reading    The first 256 KiB of a file, then, if it is larger, the rest; many files at once.
 /// Bad items  A file that cannot be read, is empty, larger than max_record_bytes, or changes while
 ///            it is read.
-/// Errors     Poll() throws kNotFound once a file is missing because its whole root is.
-class FolderSource final : public Source {
+/// Errors     Poll() throws kNotFound once a file is missing because its root is (a folder, or the
+///            manifest that names it).
+class FileSource final : public Source {
  public:
   static constexpr uint64_t kFirstRead = uint64_t{256} << 10;
 
-  FolderSource(FolderListing listing, const EpochOptions& options, const SourceState& start,
-               uint64_t max_record_bytes, std::shared_ptr<Storage> storage, BufferPool& pool,
-               const SourceLimits& limits, std::function<void()> wake);
+  FileSource(std::unique_ptr<const FileListing> listing, const EpochOptions& options,
+             const SourceState& start, uint64_t max_record_bytes, std::shared_ptr<Storage> storage,
+             BufferPool& pool, const SourceLimits& limits, std::function<void()> wake);
 
   void Poll(uint64_t wanted, std::vector<SourceItem>* out) override;
   void Reread(std::vector<RecordPlace> places) override;
@@ -71,7 +72,7 @@ class FolderSource final : public Source {
   std::shared_ptr<const Buffer> Join(const File& file);
   bool RootIsGone(uint64_t record);
 
-  FolderListing listing_;
+  std::unique_ptr<const FileListing> listing_;
   uint64_t max_record_bytes_;
   SourceTrail trail_;
   ListingOrder order_;
