@@ -27,7 +27,7 @@ file(RELATIVE_PATH ECHOPIPE_PREFIX_FROM_PC /${ECHOPIPE_PC_DIR} /)
 # There is one library, static or shared: a static one always needs those behind it.
 if(ECHOPIPE_LIBRARY_TYPE STREQUAL "STATIC_LIBRARY")
   set(ECHOPIPE_PC_LIBS " -lopencv_imgproc -lopencv_core")
-  set(ECHOPIPE_PC_REQUIRES " tbb protobuf libcurl libjpeg libpng libwebp libhwy")
+  set(ECHOPIPE_PC_REQUIRES " tbb protobuf libcurl libjpeg libpng libwebp libhwy libisal")
 endif()
 configure_file(
   ${CMAKE_CURRENT_LIST_DIR}/echopipe.pc.in ${PROJECT_BINARY_DIR}/echopipe.pc @ONLY)
