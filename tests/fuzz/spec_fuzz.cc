@@ -1,0 +1,30 @@
+// The text form of a spec, as people write it.
+
+#include <string>
+
+#include <echopipe/base/error.h>
+#include <echopipe/pipeline/spec.h>
+#include <echopipe/tests/fuzz/fuzz_input.h>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using echopipe::ErrorCode;
+  using echopipe::PipelineSpec;
+  using echopipe::testing::Require;
+  const std::string text(echopipe::testing::FuzzInput(data, size).TakeRest());
+  bool is_parsed = false;
+  try {
+    const PipelineSpec spec = PipelineSpec::FromText(text);
+    is_parsed = true;
+    const std::string printed = spec.ToText();
+    Require(PipelineSpec::FromText(printed).ToText() == printed);
+    spec.Validate();
+  } catch (const echopipe::Error& error) {
+    // Not found: a function.
+    Require(error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kNotFound ||
+            error.code() == ErrorCode::kLimitExceeded);
+    // It tells where: the line and column of the text, or the field.
+    Require(!error.details().where.empty() && !error.details().what.empty());
+    Require(is_parsed || error.details().where.starts_with("spec:"));
+  }
+  return 0;
+}
