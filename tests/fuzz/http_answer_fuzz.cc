@@ -3,6 +3,8 @@
 // Lines: what was asked for (offset, length; 0 for a HEAD), then the head: status, Content-Length
 // ("" for none), Content-Range, Content-Encoding, ETag, Last-Modified; last another ETag and
 // Last-Modified to compare with.
+//
+// Parses: io/http/answer.cc
 
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,7 @@
 // Listings, as any server may send them. The first line says of what kind: "manifest", "json", or
 // the path of an HTML page; the rest is the text.
+//
+// Parses: io/http/listing.cc
 
 #include <algorithm>
 #include <set>

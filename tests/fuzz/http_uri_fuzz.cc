@@ -1,4 +1,6 @@
 // Uris of specs and names on servers' pages: the whole input is both a plain and an encoded one.
+//
+// Parses: io/http/uri.cc
 
 #include <optional>
 #include <string>
@@ -44,7 +46,7 @@ void CheckUri(const std::string& text) {
     Require(IsHttpUri(text));
     Require(uri.server.starts_with("http://") || uri.server.starts_with("https://"));
     Require(uri.server.find('@') == std::string::npos);
-    Require(uri.path.starts_with("/"));
+    Require(uri.path.starts_with("/") && uri.path.find('\0') == std::string::npos);
     Require(IsOnTheWayOut(uri.Encoded()));
     const HttpUri again = HttpUri::Parse(uri.server + uri.path);
     Require(again.server == uri.server && again.path == uri.path);

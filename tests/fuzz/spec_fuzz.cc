@@ -1,13 +1,17 @@
 // The text form of a spec, as people write it.
+//
+// Parses: pipeline/spec.cc pipeline/graph/plan.cc
 
 #include <string>
 
 #include <echopipe/base/error.h>
+#include <echopipe/pipeline/example.h>
 #include <echopipe/pipeline/spec.h>
 #include <echopipe/tests/fuzz/fuzz_input.h>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using echopipe::ErrorCode;
+  using echopipe::Example;
   using echopipe::PipelineSpec;
   using echopipe::testing::Require;
   const std::string text(echopipe::testing::FuzzInput(data, size).TakeRest());
@@ -17,7 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     is_parsed = true;
     const std::string printed = spec.ToText();
     Require(PipelineSpec::FromText(printed).ToText() == printed);
-    spec.Validate();
+    spec.WithMap("f", [](Example&) {})
+        .WithFilter("g", [](const Example&) { return true; })
+        .Validate();
   } catch (const echopipe::Error& error) {
     // Not found: a function.
     Require(error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kNotFound ||

@@ -1,5 +1,7 @@
 // Tar archives. The first line holds the size of the pieces that are fed (0: all at once); the rest
 // is the archive.
+//
+// Parses: io/formats/tar_reader.cc
 
 #include <algorithm>
 #include <optional>
