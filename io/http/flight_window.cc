@@ -11,6 +11,7 @@ using std::chrono::seconds;
 
 constexpr double kFirstLimit = 8;
 constexpr double kQueueSeconds = 0.01;
+constexpr double kLong = 0.02;  // a delay, in seconds
 constexpr Clock::Duration kSample = std::chrono::milliseconds(50);
 
 double SecondsOf(Clock::Duration duration) {
@@ -41,9 +42,11 @@ bool FlightWindow::HasRoom(Clock::Time now) const {
 }
 
 uint64_t FlightWindow::most_bytes_now() const {
-  const double wanted = bandwidth_.value() * (2 * delay_s_.value_or(0) + kQueueSeconds);
-  const double most = static_cast<double>(options_.most_bytes);
-  return std::max(options_.least_bytes, static_cast<uint64_t>(std::min(wanted, most)));
+  const double delay = delay_s_.value_or(0);
+  const double least =
+      static_cast<double>(options_.least_bytes) * (1 + std::min(delay / kLong, 1.0));
+  const double wanted = bandwidth_.value() * (2 * delay + kQueueSeconds);
+  return std::min(options_.most_bytes, static_cast<uint64_t>(std::max(least, wanted)));
 }
 
 FlightWindow::Flight FlightWindow::Start(Clock::Time now, uint64_t bytes) {

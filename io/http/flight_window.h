@@ -33,20 +33,22 @@ class RecentLargest {
 ///           of what it was; halved again before anything came back it keeps the threshold, so
 ///           that after a burst of refusals it is back over 9/10 within `most_requests` successes.
 /// Pause     Retry-After holds back all requests until then.
-/// Bytes     bandwidth x (2 x delay + 0.01 s), between least_bytes and most_bytes. The bandwidth
-///           is the best rate of a twentieth of a second in the last seconds; the delay is the
-///           shortest time to a first byte so far (later ones hold the time spent in our own
-///           queue). So a link stays full, and little waits in queues in front of it, where
-///           connections that have just begun would starve. One request may always be under way.
+/// Bytes     bandwidth x (2 x delay + 0.01 s), at most most_bytes and at least least_bytes, which
+///           rises with the delay, to twice that at 20 ms: connections that have just begun are
+///           slow there. The bandwidth is the best rate of a twentieth of a second in the last
+///           seconds; the delay is the shortest time to a first byte so far (later ones hold the
+///           time spent in our own queue). So a link stays full, and little waits in queues in
+///           front of it, where connections that have just begun would starve. One request may
+///           always be under way.
 /// Sources   Chiu and Jain, "Analysis of the increase and decrease algorithms" (1989); the
 ///           product as BBR's (Cardwell et al., 2016).
 /// Threads   One caller at a time; the times given never go back.
 class FlightWindow {
  public:
   struct Options {
-    int most_requests = 64;                     ///< >= 1
-    uint64_t least_bytes = uint64_t{1} << 20;   ///< >= 1
-    uint64_t most_bytes = uint64_t{128} << 20;  ///< >= least_bytes
+    int most_requests = 64;                      ///< >= 1
+    uint64_t least_bytes = uint64_t{512} << 10;  ///< >= 1
+    uint64_t most_bytes = uint64_t{128} << 20;   ///< >= least_bytes
   };
   /// What to tell of a request when it ends.
   struct Flight {

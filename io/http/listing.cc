@@ -57,8 +57,8 @@ class JsonEntries final : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t, const string_t&) override { return OnValue(); }
   bool binary(binary_t&) override { return OnValue(); }
   bool string(string_t& text) override {
-    if (depth_ == 2 && key_ == "name") name_ = std::move(text);
     if (depth_ == 2 && key_ == "type") is_folder_ = text == "directory";
+    if (depth_ == 2 && key_ == "name") name_ = std::move(text);
     return OnValue();
   }
   bool key(string_t& name) override {

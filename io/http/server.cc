@@ -569,7 +569,7 @@ std::unique_ptr<HttpServer::Exchange> HttpServer::NextDue(Clock::Time now) {
   return next;
 }
 
-// Enough of them that the link has others while one ends and the next begins; not more, since
+// Some of them, that the link has others while one ends and the next begins; not more, since
 // what is read first comes the later the more share the link with it.
 uint64_t HttpServer::MostBytesOfRequest() const {
   return std::clamp(window_.most_bytes_now() / kRequestsAtOnce, kLeastRequest, kMostRequest);

@@ -216,11 +216,28 @@ TEST(FlightWindowTest, ALinkStaysFullWhateverItsDelayAndNoMoreThanNeededIsUnderW
       const Outcome outcome = ReadOver(link, 4000);
       EXPECT_LT(outcome.idle_share, 0.01) << megabits << " Mbit/s, " << delay << " s";
       // One request more than fits may be under way.
-      const double needed = std::max(link.rate * (2 * delay + 0.01), 1.0 * kMega) * 1.25;
+      const double least = 0.5 * kMega * (1 + std::min(delay / 0.02, 1.));
+      const double needed = std::max(link.rate * (2 * delay + 0.01), least) * 1.5;
       EXPECT_LE(static_cast<double>(outcome.most_bytes), needed * 1.2)
           << megabits << " Mbit/s, " << delay << " s";
     }
   }
+}
+
+TEST(FlightWindowTest, MoreIsUnderWayFromTheBeginningWhereTheDelayIsLong) {
+  const auto bytes_at_first = [](double delay) {
+    FlightWindow window({.least_bytes = 1000});
+    FlightWindow::Flight flight = window.Start(At(0), 10);
+    window.OnBytes(At(delay), flight, 10);
+    return window.most_bytes_now();
+  };
+  EXPECT_NEAR(static_cast<double>(bytes_at_first(0.001)), 1050, 1);
+  EXPECT_NEAR(static_cast<double>(bytes_at_first(0.02)), 2000, 1);
+  EXPECT_EQ(bytes_at_first(0.3), 2000u);
+  FlightWindow window({.least_bytes = 1000, .most_bytes = 1500});
+  FlightWindow::Flight flight = window.Start(At(0), 10);
+  window.OnBytes(At(0.02), flight, 10);
+  EXPECT_EQ(window.most_bytes_now(), 1500u);
 }
 
 TEST(FlightWindowTest, CountsWhatAnAnswerHasInThePlaceOfWhatWasAsked) {
