@@ -1,5 +1,9 @@
-// Samples of tar shards. The first line holds the size of the pieces that are fed (0: all at once);
-// the rest is the shard.
+// Samples of tar shards.
+//
+// Lines: the size of the pieces that are fed (0: all at once), the bytes to be cut from the shard's
+// end, then for each member its name and its data. In front of the name stands how the archive
+// tells it: '0' in the header, 'L' and 'x' in an extension header of GNU's or pax's, 'g' in a
+// global one (without a member).
 //
 // Parses: io/formats/webdataset.cc
 
@@ -15,6 +19,7 @@
 #include <echopipe/base/error.h>
 #include <echopipe/io/formats/webdataset.h>
 #include <echopipe/tests/fuzz/fuzz_input.h>
+#include <echopipe/tests/support/tar_builder.h>
 
 namespace {
 
@@ -23,7 +28,9 @@ using echopipe::Record;
 using echopipe::internal::Sample;
 using echopipe::internal::SampleReader;
 using echopipe::testing::FuzzInput;
+using echopipe::testing::PaxRecord;
 using echopipe::testing::Require;
+using echopipe::testing::TarBuilder;
 
 const auto kShard = std::make_shared<const std::string>("shard");
 
@@ -83,9 +90,39 @@ void CheckGoingOn(std::string_view shard, const std::vector<Sample>& samples, Bu
   const size_t at = samples.size() / 2;
   std::vector<uint64_t> keys;
   for (size_t i = 0; i < at; ++i) keys.push_back(samples[i].key_hash);
-  const auto rest =
-      SamplesOf(shard, std::max<size_t>(shard.size(), 1), pool, samples[at - 1].next_offset, keys);
+  const auto rest = SamplesOf(shard, shard.size() + 1, pool, samples[at - 1].next_offset, keys);
   Require(AreEqual(std::span(samples).subspan(at), rest));
+}
+
+// ---- Shards
+
+void AddMember(std::string_view how_and_name, std::string_view data, TarBuilder* tar) {
+  constexpr size_t kLongestName = 100;
+  const std::string name(how_and_name.substr(std::min<size_t>(1, how_and_name.size())));
+  switch (how_and_name.empty() ? '0' : how_and_name[0]) {
+    case 'L':
+      tar->AddExtension('L', name).AddFile("short", data);
+      return;
+    case 'x':
+      tar->AddExtension('x', PaxRecord("path", name)).AddFile("short", data);
+      return;
+    case 'g':
+      tar->AddExtension('g', PaxRecord("path", name));
+      return;
+    default:
+      tar->AddFile(name.substr(0, kLongestName), data);
+  }
+}
+
+std::string MakeShard(FuzzInput* input) {
+  const uint64_t cut = input->TakeNumber();
+  TarBuilder tar;
+  while (!input->empty()) {
+    const std::string_view how_and_name = input->TakeLine();
+    AddMember(how_and_name, input->TakeLine(), &tar);
+  }
+  const std::string shard = tar.AddEnd().bytes();
+  return shard.substr(0, shard.size() - std::min<uint64_t>(cut, shard.size()));
 }
 
 }  // namespace
@@ -93,9 +130,9 @@ void CheckGoingOn(std::string_view shard, const std::vector<Sample>& samples, Bu
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FuzzInput input(data, size);
   const auto piece = static_cast<size_t>(input.TakeNumber() % 2000);
-  const std::string_view shard = input.TakeRest();
+  const std::string shard = MakeShard(&input);
   BufferPool pool;
-  const std::vector<Sample> samples = SamplesOf(shard, std::max<size_t>(shard.size(), 1), pool);
+  const std::vector<Sample> samples = SamplesOf(shard, shard.size() + 1, pool);
   CheckSamples(samples);
   if (piece > 0) Require(AreEqual(SamplesOf(shard, piece, pool), samples));
   CheckGoingOn(shard, samples, pool);
