@@ -22,6 +22,9 @@ using echopipe::testing::Require;
 void CheckReturn(const PipelineSpec& spec) {
   const std::string printed = spec.ToText();
   Require(PipelineSpec::FromText(printed).ToText() == printed);
+  // As a checkpoint holds it.
+  echopipe::proto::PipelineSpec message;
+  Require(message.ParseFromString(spec.message().SerializeAsString()));
 }
 
 // A pattern may stand for a million names, which takes its time and is no fault.
