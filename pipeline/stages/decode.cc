@@ -92,7 +92,7 @@ void DecodeStage::Decode(Example& example, const std::optional<PixelBox>& box,
 extern const StageType kDecodeStage;
 const StageType kDecodeStage{
     .name = "decode",
-    .help = "Makes pixels of an encoded image (JPEG or PNG).",
+    .help = "Makes pixels of an encoded image (JPEG, PNG, WebP or BMP).",
     .sample = "color: RGB apply_orientation: true max_pixels: 100000000",
     .validate = ValidateDecode,
     .make = MakeDecode,

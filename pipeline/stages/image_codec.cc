@@ -15,6 +15,10 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view kJpegMagic = "\xff\xd8"sv;
 constexpr std::string_view kPngMagic = "\x89PNG\r\n\x1a\n"sv;
+constexpr std::string_view kRiffMagic = "RIFF"sv;
+constexpr std::string_view kWebpMagic = "WEBP"sv;  // behind that and a size
+constexpr std::string_view kBmpMagic = "BM"sv;
+constexpr const char* kFormats = "JPEG, PNG, WebP or BMP";
 
 struct KnownFormat {
   std::string_view name;
@@ -22,8 +26,6 @@ struct KnownFormat {
   std::string_view magic;
 };
 constexpr std::array kOtherFormats{KnownFormat{"GIF", 0, "GIF8"sv},
-                                   KnownFormat{"WebP", 8, "WEBP"sv},
-                                   KnownFormat{"BMP", 0, "BM"sv},
                                    KnownFormat{"TIFF", 0, "II*\0"sv},
                                    KnownFormat{"TIFF", 0, "MM\0*"sv},
                                    KnownFormat{"AVIF", 4, "ftypavif"sv},
@@ -54,11 +56,11 @@ std::string Printable(std::string_view bytes) {
   for (const KnownFormat& format : kOtherFormats) {
     if (bytes.size() >= format.offset && bytes.substr(format.offset).starts_with(format.magic)) {
       ThrowImageError(ErrorCode::kUnsupported, std::string(format.name) + " is not read", {},
-                      "JPEG or PNG");
+                      kFormats);
     }
   }
   ThrowImageError(ErrorCode::kUnsupported, "not an image that is read here (text?)",
-                  Printable(bytes), "JPEG or PNG");
+                  Printable(bytes), kFormats);
 }
 
 // Also true for a beginning of the magic that the bytes end in; the format's reader will say so.
@@ -66,10 +68,37 @@ bool BeginsLike(std::string_view bytes, std::string_view magic) {
   return bytes.substr(0, magic.size()) == magic.substr(0, bytes.size());
 }
 
+bool BeginsLikeWebp(std::string_view bytes) {
+  return bytes.starts_with(kRiffMagic) &&
+         (bytes.size() < 8 || BeginsLike(bytes.substr(8), kWebpMagic));
+}
+
 ImageInfo::Format FormatOf(std::string_view bytes) {
   if (BeginsLike(bytes, kJpegMagic)) return ImageInfo::Format::kJpeg;
   if (BeginsLike(bytes, kPngMagic)) return ImageInfo::Format::kPng;
+  if (BeginsLikeWebp(bytes)) return ImageInfo::Format::kWebp;
+  if (bytes.starts_with(kBmpMagic)) return ImageInfo::Format::kBmp;
   ThrowUnknownFormat(bytes);
+}
+
+struct FormatReader {
+  ImageInfo (*read_info)(std::span<const uint8_t> bytes);
+  Tensor (*decode)(std::span<const uint8_t> bytes, const ImageInfo& info,
+                   const DecodeOptions& options, const PixelBox& box, BufferPool& pool);
+};
+
+FormatReader ReaderOf(ImageInfo::Format format) {
+  switch (format) {
+    case ImageInfo::Format::kJpeg:
+      return {ReadJpegInfo, DecodeJpeg};
+    case ImageInfo::Format::kPng:
+      return {ReadPngInfo, DecodePng};
+    case ImageInfo::Format::kWebp:
+      return {ReadWebpInfo, DecodeWebp};
+    case ImageInfo::Format::kBmp:
+      break;
+  }
+  return {ReadBmpInfo, DecodeBmp};
 }
 
 void CheckSize(std::span<const uint8_t> bytes, const DecodeOptions& options) {
@@ -168,10 +197,19 @@ void RgbToGray(const uint8_t* rgb, size_t pixels, uint8_t* gray) {
   }
 }
 
+uint8_t* WriteColor(const uint8_t* rgb, size_t pixels, DecodeOptions::Color color, uint8_t* out) {
+  if (color == DecodeOptions::Color::kGray) {
+    RgbToGray(rgb, pixels, out);
+    return out + pixels;
+  }
+  std::memcpy(out, rgb, 3 * pixels);
+  return out + 3 * pixels;
+}
+
 ImageInfo ReadImageInfo(std::span<const uint8_t> bytes, const DecodeOptions& options) {
   CheckSize(bytes, options);
   const auto format = FormatOf({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  ImageInfo info = format == ImageInfo::Format::kJpeg ? ReadJpegInfo(bytes) : ReadPngInfo(bytes);
+  ImageInfo info = ReaderOf(format).read_info(bytes);
   CheckPixels(info, options);
   info.format = format;
   if (!options.apply_orientation) info.orientation = 1;
@@ -187,8 +225,8 @@ Tensor DecodeImage(std::span<const uint8_t> bytes, const DecodeOptions& options,
   const PixelBox upright =
       box.has_value() ? CheckedBox(*box, info) : PixelBox{0, 0, info.width, info.height};
   const Turn turn(info.orientation);
-  const auto decode = info.format == ImageInfo::Format::kJpeg ? DecodeJpeg : DecodePng;
-  Tensor stored = decode(bytes, info, options, turn.Stored(upright, info), pool);
+  Tensor stored =
+      ReaderOf(info.format).decode(bytes, info, options, turn.Stored(upright, info), pool);
   return info.orientation == 1 ? stored : ToUpright(stored, turn, pool);
 }
 

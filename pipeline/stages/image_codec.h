@@ -27,7 +27,7 @@ struct DecodeOptions {
 
 /// What an image's header says.
 struct ImageInfo {
-  enum class Format { kJpeg, kPng };
+  enum class Format { kJpeg, kPng, kWebp, kBmp };
 
   Format format = Format::kJpeg;
   int stored_width = 0;
@@ -43,8 +43,8 @@ struct ImageInfo {
 
 /// Reads the header alone. The format is known by the bytes, never by a name.
 ///
-/// Errors  kEmpty; kUnsupported for what is neither JPEG nor PNG and for variants that are not
-///         read; kTruncated, kCorrupt; kLimitExceeded over max_bytes or max_pixels.
+/// Errors  kEmpty; kUnsupported for other formats and for variants that are not read; kTruncated,
+/// kCorrupt; kLimitExceeded over max_bytes or max_pixels.
 ImageInfo ReadImageInfo(std::span<const uint8_t> bytes, const DecodeOptions& options);
 
 /// Decodes an image, or one box of it, to [H, W, C] uint8, C = 3 (RGB) or 1 (gray).
@@ -59,7 +59,13 @@ ImageInfo ReadImageInfo(std::span<const uint8_t> bytes, const DecodeOptions& opt
 /// PNG    Palettes and few bits are expanded, 16 bits give their high byte, alpha and transparent
 ///        colours are dropped (as PIL's convert("RGB") does), gamma and profiles ignored. Of an
 ///        animation, the default picture.
-/// EXIF   Orientation from a JPEG's APP1 or a PNG's eXIf; what makes no sense is ignored.
+/// WebP   Lossy or lossless, as libwebp gives it by default; alpha is dropped. No animations. A box
+///        decodes the whole.
+/// BMP    1, 4, 8, 16, 24 or 32 bits, with palettes and colour masks, not compressed; values of
+/// less
+///        than 8 bits are spread over 0 to 255; alpha is dropped.
+/// EXIF   Orientation from a JPEG's APP1, a PNG's eXIf or a WebP's EXIF; what makes no sense is
+///        ignored.
 ///
 /// Errors  As ReadImageInfo(). kLimitExceeded also over max_scans. Whatever would leave pixels
 ///         unknown is an error: data that ends early (also a JPEG without its end marker) is
