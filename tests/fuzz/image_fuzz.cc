@@ -1,8 +1,8 @@
-// JPEGs and PNGs: as they are, and PNGs with their checksums mended too, since no fuzzer guesses
-// these.
+// Images of all formats: as they are, and PNGs with their checksums mended too, since no fuzzer
+// guesses these.
 //
 // Parses: pipeline/stages/image_codec.cc pipeline/stages/jpeg.cc pipeline/stages/png.cc
-// Parses: pipeline/stages/exif.cc
+// Parses: pipeline/stages/webp.cc pipeline/stages/bmp.cc pipeline/stages/exif.cc
 
 #include <cstdint>
 #include <cstring>
