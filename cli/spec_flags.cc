@@ -35,14 +35,22 @@ FieldHelp HelpFor(const std::string& field) {
         "policy: SKIP max_count: 10"}},
       {"steps_per_epoch",
        {"So many batches are an epoch, instead of a pass over the data.", "500"}},
-      {"format", {"image_folder (one subfolder for each class) or tar.", "tar"}},
+      {"format",
+       {"image_folder (one subfolder for each class), tar, tfrecord or manifest; by default as the "
+        "names end.",
+        "tfrecord"}},
       {"shuffle",
-       {"full, or the size of a window (the only way for tar shards); by default none.", "full"}},
+       {"full, or the size of a window (the only way for shards); by default none.", "full"}},
       {"epochs", {"Passes over the data; 0 is endless. Default 1.", "3"}},
       {"take", {"An epoch ends after so many records.", "1000"}},
       {"tar",
        {"Which members of a tar sample are image and label.", "image: \"jpg\" label: \"cls\""}},
       {"folder", {"The file of class names.", "classes: \"classes.txt\""}},
+      {"tfrecord",
+       {"Which features of a tf.train.Example are image, label and key.",
+        "image: \"image/encoded\" label: \"image/class/label\""}},
+      {"manifest",
+       {"Which columns of a manifest are path and label.", "path: \"file\" label: \"class\""}},
   };
   const auto found = kHelp.find(field);
   return found == kHelp.end() ? FieldHelp{"A field of the spec, as text.", ""} : found->second;
@@ -150,9 +158,11 @@ CLI::Option* SpecFlags::AddFlag(CLI::App& command, const std::string& name, cons
 
 void SpecFlags::AddUris(CLI::App& command) {
   command
-      .add_option("--source", uris_,
-                  "A folder of images, or tar shards; globs and brace lists are expanded. May be "
-                  "given more than once.\nExample: --source 'shards/train-{000..127}.tar'")
+      .add_option(
+          "--source", uris_,
+          "A folder of images, tar or TFRecord shards, or manifests (.csv, .jsonl); globs and "
+          "brace lists are expanded. May be given more than once.\nExample: --source "
+          "'shards/train-{000..127}.tar'")
       ->type_name("URI")
       ->allow_extra_args(false)
       ->group("Source");

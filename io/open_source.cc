@@ -1,22 +1,25 @@
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <echopipe/io/folder_source.h>
+#include <echopipe/io/file_source.h>
 #include <echopipe/io/formats/image_folder.h>
+#include <echopipe/io/formats/manifest.h>
 #include <echopipe/io/glob.h>
 #include <echopipe/io/http/uri.h>
 #include <echopipe/io/open_source.h>
-#include <echopipe/io/tar_source.h>
+#include <echopipe/io/shard_source.h>
+#include <echopipe/io/source_format.h>
 #include <echopipe/proto/pipeline.pb.h>
 
 namespace echopipe {
 namespace {
 
 using internal::EpochOptions;
-using internal::SampleMembers;
 
 // Their order takes memory for each; far above any real use.
 constexpr uint64_t kMaxWindow = 100'000'000;
@@ -34,38 +37,6 @@ constexpr size_t kMostShardsNamed = 3;
                .wanted = std::move(wanted)});
 }
 
-std::string Lower(std::string text) {
-  for (char& c : text) {
-    if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
-bool IsCompressedTar(std::string_view name) {
-  constexpr std::string_view kEndings[] = {".tar.gz", ".tgz", ".tar.zst", ".tar.bz2", ".tar.xz"};
-  return std::any_of(std::begin(kEndings), std::end(kEndings),
-                     [&](std::string_view ending) { return name.ends_with(ending); });
-}
-
-proto::Source::Format FormatOf(const proto::Source& spec, const std::string& name) {
-  if (spec.format() != proto::Source::AUTO) return spec.format();
-  if (IsCompressedTar(name)) {
-    ThrowField("source.uri", "compressed shards are not read", name, "a name that ends in .tar");
-  }
-  return name.ends_with(".tar") ? proto::Source::TAR : proto::Source::IMAGE_FOLDER;
-}
-
-// The one format of all names.
-proto::Source::Format CommonFormat(const proto::Source& spec,
-                                   const std::vector<std::string>& names) {
-  const proto::Source::Format format = FormatOf(spec, names.at(0));
-  for (const std::string& name : names) {
-    if (FormatOf(spec, name) == format) continue;
-    ThrowField("source.uri", "shards and folders in one source", names[0] + " and " + name);
-  }
-  return format;
-}
-
 // "s3://..." is no folder called "s3:".
 void CheckScheme(const std::string& uri) {
   const size_t end = uri.find("://");
@@ -75,37 +46,6 @@ void CheckScheme(const std::string& uri) {
   if (end == std::string::npos || end == 0 || internal::IsHttpUri(uri)) return;
   if (!std::all_of(uri.begin(), uri.begin() + static_cast<std::ptrdiff_t>(end), is_letter)) return;
   ThrowField("source.uri", "no such scheme", uri, "http://, https:// or a path");
-}
-
-void CheckFormat(const proto::Source& spec, const std::vector<std::string>& names) {
-  const proto::Source::Format format = CommonFormat(spec, names);
-  if (format == proto::Source::TAR && spec.shuffle().has_full()) {
-    ThrowField("source.shuffle.full",
-               "a full shuffle needs records that can be read one by one, not a tar shard",
-               names[0], "shuffle { window: N }");
-  }
-}
-
-std::vector<std::string> SplitExtensions(const std::string& field, const std::string& list) {
-  std::vector<std::string> extensions;
-  for (size_t begin = 0; begin <= list.size();) {
-    const size_t end = std::min(list.find(';', begin), list.size());
-    extensions.push_back(Lower(list.substr(begin, end - begin)));
-    if (extensions.back().empty()) ThrowField(field, "an extension is empty", list, "jpg;jpeg;png");
-    begin = end + 1;
-  }
-  return extensions;
-}
-
-SampleMembers MembersOf(const proto::TarMembers& spec) {
-  SampleMembers members;
-  if (!spec.image().empty()) members.image = SplitExtensions("source.tar.image", spec.image());
-  if (!spec.label().empty()) members.label = spec.label() == "-" ? "" : Lower(spec.label());
-  const auto& image = members.image;
-  if (std::find(image.begin(), image.end(), members.label) != image.end()) {
-    ThrowField("source.tar.label", "the label member is an image member too", members.label);
-  }
-  return members;
 }
 
 EpochOptions EpochsOf(const proto::Source& spec, const SourceOptions& options) {
@@ -210,6 +150,22 @@ std::string Describe(const internal::FolderListing& listing, const std::string& 
   return passed.empty() ? text : text + "; passed over: " + passed;
 }
 
+std::unique_ptr<const internal::FileListing> ListFiles(
+    const proto::Source& spec, proto::Source::Format format, const std::vector<std::string>& names,
+    Storage& storage, const std::function<void(std::string_view)>& log) {
+  const std::string name = names[0] + (names.size() > 1 ? ", ..." : "");
+  if (format == proto::Source::MANIFEST) {
+    auto listing = std::make_unique<internal::ManifestListing>(
+        internal::ReadManifests(names, internal::ColumnsOf(spec), storage));
+    if (log) log(name + ": " + std::to_string(listing->size()) + " files");
+    return listing;
+  }
+  auto listing = std::make_unique<internal::FolderListing>(
+      internal::ListImageFolders(names, spec.folder().classes(), storage));
+  if (log) log(Describe(*listing, name));
+  return listing;
+}
+
 }  // namespace
 
 void ValidateSource(const proto::Source& spec) {
@@ -228,7 +184,7 @@ void ValidateSource(const proto::Source& spec) {
   if (!proto::Source::Format_IsValid(spec.format())) {
     ThrowField("source.format", "no such format", std::to_string(spec.format()));
   }
-  CheckFormat(spec, names);
+  internal::FormatOf(spec, names);
   if (spec.shuffle().kind_case() == proto::Shuffle::kWindow &&
       (spec.shuffle().window() < 1 || spec.shuffle().window() > kMaxWindow)) {
     ThrowField("source.shuffle.window", "out of range", std::to_string(spec.shuffle().window()),
@@ -241,7 +197,10 @@ void ValidateSource(const proto::Source& spec) {
   if (spec.take() > uint64_t{1} << 62) {
     ThrowField("source.take", "out of range", std::to_string(spec.take()), "0 to 2^62");
   }
-  MembersOf(spec.tar());
+  for (const proto::Source::Format format : {proto::Source::TAR, proto::Source::TFRECORD}) {
+    internal::ShardFormatOf(spec, format);
+  }
+  internal::ColumnsOf(spec);
 }
 
 std::unique_ptr<Source> OpenSource(const proto::Source& spec, std::shared_ptr<Storage> storage,
@@ -249,23 +208,22 @@ std::unique_ptr<Source> OpenSource(const proto::Source& spec, std::shared_ptr<St
   ValidateSource(spec);
   CheckOptions(spec, options);
   std::vector<std::string> names = ExpandAll(spec, *storage);
-  CheckFormat(spec, names);
+  const proto::Source::Format format = internal::FormatOf(spec, names);
   const EpochOptions epochs = EpochsOf(spec, options);
   const SourceState start = options.start.value_or(SourceState{});
-  if (CommonFormat(spec, names) == proto::Source::TAR) {
+  if (std::unique_ptr<const internal::ShardFormat> shards = internal::ShardFormatOf(spec, format)) {
     CheckShardsAreThere(spec, *storage);
     CheckState(start, names.size(), names.size());
-    return std::make_unique<internal::TarSource>(std::move(names), MembersOf(spec.tar()), epochs,
-                                                 start, std::move(storage), pool, options.limits,
-                                                 std::move(options.wake));
+    return std::make_unique<internal::ShardSource>(std::move(names), std::move(shards), epochs,
+                                                   start, std::move(storage), pool, options.limits,
+                                                   std::move(options.wake));
   }
-  internal::FolderListing listing =
-      internal::ListImageFolders(names, spec.folder().classes(), *storage);
-  CheckState(start, listing.size(), 0);
-  if (options.log) options.log(Describe(listing, names[0] + (names.size() > 1 ? ", ..." : "")));
-  return std::make_unique<internal::FolderSource>(std::move(listing), epochs, start,
-                                                  options.max_record_bytes, std::move(storage),
-                                                  pool, options.limits, std::move(options.wake));
+  std::unique_ptr<const internal::FileListing> listing =
+      ListFiles(spec, format, names, *storage, options.log);
+  CheckState(start, listing->size(), 0);
+  return std::make_unique<internal::FileSource>(std::move(listing), epochs, start,
+                                                options.max_record_bytes, std::move(storage), pool,
+                                                options.limits, std::move(options.wake));
 }
 
 }  // namespace echopipe

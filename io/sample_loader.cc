@@ -5,9 +5,8 @@
 
 namespace echopipe::internal {
 
-SampleLoader::SampleLoader(const SampleMembers& members, const SourceLimits& limits,
-                           ReadQueue& reads)
-    : members_(members),
+SampleLoader::SampleLoader(const ShardFormat& format, const SourceLimits& limits, ReadQueue& reads)
+    : format_(format),
       most_reads_(std::max<uint64_t>(1, static_cast<uint64_t>(limits.reads_in_flight) / 2)),
       reads_(reads) {}
 
@@ -45,10 +44,12 @@ void SampleLoader::StartReads() {
 
 Sample SampleLoader::Parse(const Job& job, const Result<ReadResult>& result) {
   if (!result.ok()) return {.offset = job.place.offset, .error = result.error()};
-  SampleReader reader(job.uri, members_, reads_.pool(), job.place.offset);
-  reader.Feed(result.value().data->bytes());
-  reader.Finish();
-  std::optional<Sample> sample = reader.Next();
+  const std::unique_ptr<SampleReader> reader =
+      format_.Read(job.uri, reads_.pool(), job.place.offset);
+  reader->SetShardSize(job.place.offset + result.value().data->size());
+  reader->Feed(result.value().data->bytes());
+  reader->Finish();
+  std::optional<Sample> sample = reader->Next();
   if (sample && result.value().data->size() == job.place.length) return *std::move(sample);
   return {
       .offset = job.place.offset,

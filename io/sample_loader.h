@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include <echopipe/io/formats/webdataset.h>
+#include <echopipe/io/formats/shard_format.h>
 #include <echopipe/io/read_queue.h>
 #include <echopipe/io/source.h>
 
@@ -17,13 +17,13 @@ namespace echopipe::internal {
 ///
 /// Order    They are asked for in the order added, with up to half of the reads in flight, and
 ///          arrive in any.
-/// Threads  One caller at a time, as of `reads`, which must outlive it.
+/// Threads  One caller at a time, as of `reads`, which must outlive it, and so must `format`.
 class SampleLoader {
  public:
   /// `held` are the bytes still counted in flight for it, which the receiver releases some time.
   using Done = std::function<void(Sample sample, uint64_t held)>;
 
-  SampleLoader(const SampleMembers& members, const SourceLimits& limits, ReadQueue& reads);
+  SampleLoader(const ShardFormat& format, const SourceLimits& limits, ReadQueue& reads);
 
   void Add(std::shared_ptr<const std::string> uri, const RecordPlace& place, Done done);
   /// Takes an arrival and calls its `done`; false if it is not one of the loader's.
@@ -41,7 +41,7 @@ class SampleLoader {
 
   Sample Parse(const Job& job, const Result<ReadResult>& result);
 
-  SampleMembers members_;
+  const ShardFormat& format_;
   uint64_t most_reads_;
   ReadQueue& reads_;
   uint64_t reads_under_way_ = 0;

@@ -19,10 +19,10 @@ constexpr uint64_t kGuessedBytes = uint64_t{64} << 10;
 
 }  // namespace
 
-ShardStream::ShardStream(std::vector<std::string> uris, const SampleMembers& members,
+ShardStream::ShardStream(std::vector<std::string> uris, const ShardFormat& format,
                          const EpochOptions& options, const SourceState& start,
                          const SourceLimits& limits, ReadQueue& reads)
-    : members_(members),
+    : format_(format),
       options_(options),
       piece_bytes_(std::clamp(limits.bytes_in_flight / 4, kMinPiece, kMaxPiece)),
       least_ahead_(std::min(kLeastAhead, limits.bytes_in_flight / 2)),
@@ -89,7 +89,7 @@ ShardStream::Status ShardStream::Next(ShardSample* out) {
   while (place_ < shards()) {
     if (shards_.empty()) OpenNext();
     if (!reader_) {
-      reader_.emplace(uris_[shards_.front().file], members_, reads_.pool(), start_offset_, keys_);
+      reader_ = format_.Read(uris_[shards_.front().file], reads_.pool(), start_offset_, keys_);
       parsed_end_ = start_offset_;
       start_offset_ = 0;
       keys_.clear();
@@ -119,7 +119,8 @@ std::optional<Sample> ShardStream::Step() {
   return sample;
 }
 
-// The bytes of the piece go over into the sample; those of a complete one are the caller's.
+// The bytes of the piece go over into the sample; those of a complete one are the caller's. A
+// record may have more than came for it (numbers are stored in fewer bytes): then these are added.
 void ShardStream::Account(const std::optional<Sample>& sample) {
   const uint64_t given = sample && sample->record ? sample->record->size() : 0;
   const uint64_t left = reader_->at_end() ? 0 : parsed_end_ - reader_->offset();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <echopipe/io/epoch_order.h>
-#include <echopipe/io/formats/webdataset.h>
+#include <echopipe/io/formats/shard_format.h>
 #include <echopipe/io/read_queue.h>
 #include <echopipe/io/source.h>
 
@@ -40,10 +40,10 @@ class ShardStream {
  public:
   enum class Status { kSample, kWaiting, kEndOfEpoch };
 
-  /// Begins at `start`, of which the stream's part is used. `reads` must outlive the stream.
-  ShardStream(std::vector<std::string> uris, const SampleMembers& members,
-              const EpochOptions& options, const SourceState& start, const SourceLimits& limits,
-              ReadQueue& reads);
+  /// Begins at `start`, of which the stream's part is used. `format` and `reads` must outlive the
+  /// stream.
+  ShardStream(std::vector<std::string> uris, const ShardFormat& format, const EpochOptions& options,
+              const SourceState& start, const SourceLimits& limits, ReadQueue& reads);
 
   /// Takes an arrival; false if it is not one of the stream's.
   bool Take(ReadQueue::Arrival& arrival);
@@ -93,7 +93,7 @@ class ShardStream {
   bool HasMore(const OpenShard& shard) const;
 
   std::vector<std::shared_ptr<const std::string>> uris_;
-  SampleMembers members_;
+  const ShardFormat& format_;
   EpochOptions options_;
   uint64_t piece_bytes_;
   uint64_t least_ahead_;  // bytes read ahead, however few samples are wanted; grows
@@ -104,7 +104,7 @@ class ShardStream {
   std::vector<uint64_t> keys_;            // before the start, in its shard
   uint64_t start_offset_;                 // in the first shard
   std::deque<OpenShard> shards_;          // the front is at place_ of epoch_
-  std::optional<SampleReader> reader_;    // of the front
+  std::unique_ptr<SampleReader> reader_;  // of the front
   std::shared_ptr<const Buffer> parsed_;  // the piece being parsed
   uint64_t parsed_end_ = 0;               // its end in the shard
   uint64_t counted_ = 0;                  // bytes counted for it and the sample under way

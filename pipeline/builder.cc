@@ -42,6 +42,13 @@ PipelineBuilder& PipelineBuilder::Epochs(uint64_t epochs) {
   return *this;
 }
 
+PipelineBuilder& PipelineBuilder::Source(std::string_view text) {
+  const PipelineSpec source =
+      PipelineSpec::FromText("source { " + std::string(text) + " }", "Source()");
+  impl_->source().MergeFrom(source.message().source(0));
+  return *this;
+}
+
 PipelineBuilder& PipelineBuilder::SkipBadExamples(std::optional<uint64_t> max_count) {
   impl_->spec.mutable_bad_examples()->set_policy(proto::BadExamples::SKIP);
   if (max_count) impl_->spec.mutable_bad_examples()->set_max_count(*max_count);

@@ -74,7 +74,7 @@ struct AffineSettings {
 /// Threads: one caller at a time.
 class ECHOPIPE_EXPORT PipelineBuilder {
  public:
-  /// Reads a folder of images (a class for each subfolder), or tar shards.
+  /// Reads a folder of images (a class for each subfolder), shards or manifests (docs/sources.md).
   explicit PipelineBuilder(std::string uri);
   explicit PipelineBuilder(std::vector<std::string> uris);
   ~PipelineBuilder();
@@ -88,6 +88,9 @@ class ECHOPIPE_EXPORT PipelineBuilder {
   PipelineBuilder& ShuffleWindow(uint64_t records);
   /// Passes over the data; 0 is endless.
   PipelineBuilder& Epochs(uint64_t epochs);
+  /// Any other setting of the source: Source("tfrecord { key: 'id' }"). Throws kInvalidArgument if
+  /// it is none.
+  PipelineBuilder& Source(std::string_view text);
   /// Leaves bad examples out; fails when more than `max_count` records are bad.
   PipelineBuilder& SkipBadExamples(std::optional<uint64_t> max_count = {});
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <echopipe/io/formats/file_listing.h>
 #include <echopipe/io/storage.h>
 
 namespace echopipe::internal {
@@ -20,26 +21,23 @@ struct PassedOver {
   bool operator==(const PassedOver&) const = default;
 };
 
-/// The records of image folders: their paths and labels, in listing order.
+/// The records of image folders.
 ///
-/// Threads  Immutable once made.
 /// Cost     A record takes its path below the class folder and eight bytes.
-class FolderListing {
+class FolderListing final : public FileListing {
  public:
-  uint64_t size() const { return begins_.size(); }
+  uint64_t size() const override { return begins_.size(); }
   /// Names of the classes, in the order of their labels; empty if the records have no labels.
   const std::vector<std::string>& classes() const { return classes_; }
   const PassedOver& passed_over() const { return passed_over_; }
 
-  /// The file of record i. Precondition: i < size().
-  std::string Path(uint64_t i) const;
+  std::string Path(uint64_t i) const override;
   /// Its path below the root, "class/name.jpg".
-  std::string Key(uint64_t i) const;
+  std::string Key(uint64_t i) const override;
   /// The root that it is in, as it was given.
-  const std::string& Root(uint64_t i) const { return roots_[GroupOf(i).root]; }
-  std::optional<int64_t> Label(uint64_t i) const;
-  /// A hash of the keys and labels, in order; where the roots are does not enter.
-  uint64_t Fingerprint() const;
+  const std::string& Root(uint64_t i) const override { return roots_[GroupOf(i).root]; }
+  std::optional<int64_t> Label(uint64_t i) const override;
+  uint64_t Fingerprint() const override;
 
  private:
   friend class FolderLister;

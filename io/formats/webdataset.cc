@@ -71,13 +71,14 @@ void HashSet::Grow() {
   }
 }
 
-SampleReader::SampleReader(std::shared_ptr<const std::string> shard, const SampleMembers& members,
-                           BufferPool& pool, uint64_t offset, std::span<const uint64_t> keys)
+WebDatasetReader::WebDatasetReader(std::shared_ptr<const std::string> shard,
+                                   const SampleMembers& members, BufferPool& pool, uint64_t offset,
+                                   std::span<const uint64_t> keys)
     : shard_(std::move(shard)), wanted_(members), pool_(pool), tar_(*shard_, offset) {
   for (const uint64_t key : keys) keys_.Insert(key);
 }
 
-std::optional<Sample> SampleReader::Next() {
+std::optional<Sample> WebDatasetReader::Next() {
   while (!at_end_) {
     std::optional<Sample> sample;
     try {
@@ -92,7 +93,7 @@ std::optional<Sample> SampleReader::Next() {
   return std::nullopt;
 }
 
-std::optional<Sample> SampleReader::Step(const TarReader::Event& event) {
+std::optional<Sample> WebDatasetReader::Step(const TarReader::Event& event) {
   if (event.kind == TarReader::Kind::kMember) return OnMember(event);
   if (event.kind == TarReader::Kind::kData) {
     OnData(event.data);
@@ -107,7 +108,7 @@ std::optional<Sample> SampleReader::Step(const TarReader::Event& event) {
 }
 
 // A member of another sample completes the one under way.
-std::optional<Sample> SampleReader::OnMember(const TarReader::Event& event) {
+std::optional<Sample> WebDatasetReader::OnMember(const TarReader::Event& event) {
   if (tar_.has_global_overrides()) {
     throw Error({.code = ErrorCode::kUnsupported,
                  .what = "a global pax header sets path or size before byte " +
@@ -134,7 +135,7 @@ std::optional<Sample> SampleReader::OnMember(const TarReader::Event& event) {
   return completed;
 }
 
-void SampleReader::AddMember(std::string extension, uint64_t size) {
+void WebDatasetReader::AddMember(std::string extension, uint64_t size) {
   if (sample_->error) return;
   std::string lower = Lower(extension);
   if (FindMember(lower) != kNone) {
@@ -150,7 +151,7 @@ void SampleReader::AddMember(std::string extension, uint64_t size) {
   in_member_ = true;
 }
 
-void SampleReader::OnData(std::span<const uint8_t> data) {
+void WebDatasetReader::OnData(std::span<const uint8_t> data) {
   if (!in_member_) return;
   Member& member = sample_->members.back();
   std::memcpy(member.bytes->data() + member.filled, data.data(), data.size());
@@ -158,7 +159,7 @@ void SampleReader::OnData(std::span<const uint8_t> data) {
   sample_->filled += data.size();
 }
 
-Sample SampleReader::Complete() {
+Sample WebDatasetReader::Complete() {
   std::shared_ptr<const Record> record;
   if (!sample_->error) {
     try {
@@ -177,7 +178,7 @@ Sample SampleReader::Complete() {
 }
 
 // What has come of the sample under way may be less than all of it.
-Sample SampleReader::Fail(const Error& error) {
+Sample WebDatasetReader::Fail(const Error& error) {
   at_end_ = true;
   if (!sample_) {
     return {
@@ -190,7 +191,7 @@ Sample SampleReader::Fail(const Error& error) {
   return sample;
 }
 
-std::shared_ptr<const Record> SampleReader::MakeRecord() {
+std::shared_ptr<const Record> WebDatasetReader::MakeRecord() {
   const size_t image = FindImage();
   if (image == kNone)
     throw SampleError(ErrorCode::kMissingMember, "the sample has no image member");
@@ -215,21 +216,21 @@ std::shared_ptr<const Record> SampleReader::MakeRecord() {
   return record;
 }
 
-size_t SampleReader::FindMember(std::string_view extension) const {
+size_t WebDatasetReader::FindMember(std::string_view extension) const {
   const std::vector<Member>& members = sample_->members;
   const auto found = std::find_if(members.begin(), members.end(),
                                   [&](const Member& member) { return member.lower == extension; });
   return found == members.end() ? kNone : static_cast<size_t>(found - members.begin());
 }
 
-size_t SampleReader::FindImage() const {
+size_t WebDatasetReader::FindImage() const {
   for (const std::string& extension : wanted_.image) {
     if (const size_t member = FindMember(extension); member != kNone) return member;
   }
   return kNone;
 }
 
-int64_t SampleReader::ParseLabel(const Member& member) const {
+int64_t WebDatasetReader::ParseLabel(const Member& member) const {
   const std::string_view text(reinterpret_cast<const char*>(member.bytes->data()),
                               member.bytes->size());
   const std::string_view digits = Trim(text);
@@ -242,7 +243,7 @@ int64_t SampleReader::ParseLabel(const Member& member) const {
   return label;
 }
 
-Error SampleReader::SampleError(ErrorCode code, std::string what, std::string got) const {
+Error WebDatasetReader::SampleError(ErrorCode code, std::string what, std::string got) const {
   return Error({.code = code,
                 .what = std::move(what),
                 .where = *shard_ + ": sample " + sample_->key,
@@ -250,11 +251,17 @@ Error SampleReader::SampleError(ErrorCode code, std::string what, std::string go
 }
 
 // Its bytes are of no use any more.
-void SampleReader::MarkBad(Error error) {
+void WebDatasetReader::MarkBad(Error error) {
   sample_->error = std::move(error);
   sample_->members.clear();
   sample_->filled = 0;
   in_member_ = false;
+}
+
+std::unique_ptr<SampleReader> WebDatasetFormat::Read(std::shared_ptr<const std::string> shard,
+                                                     BufferPool& pool, uint64_t offset,
+                                                     std::span<const uint64_t> keys) const {
+  return std::make_unique<WebDatasetReader>(std::move(shard), members_, pool, offset, keys);
 }
 
 }  // namespace echopipe::internal

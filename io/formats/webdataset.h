@@ -7,10 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <echopipe/base/buffer.h>
 #include <echopipe/base/error.h>
+#include <echopipe/io/formats/shard_format.h>
 #include <echopipe/io/formats/tar_reader.h>
 #include <echopipe/io/source.h>
 
@@ -18,7 +20,7 @@ namespace echopipe::internal {
 
 /// Which members of a sample become what; extensions in lower case.
 struct SampleMembers {
-  std::vector<std::string> image = {"jpg", "jpeg", "png"};  ///< the first there is wins
+  std::vector<std::string> image = {"jpg", "jpeg", "png", "webp", "bmp"};  ///< the first wins
   std::string label = "cls";                                ///< empty: samples have no label
 };
 
@@ -36,17 +38,6 @@ class HashSet {
   size_t size_ = 0;
 };
 
-/// One sample of a shard: a record, or why there is none.
-struct Sample {
-  std::string key = {};
-  uint64_t key_hash = 0;
-  uint64_t offset = 0;       ///< of its first header
-  uint64_t next_offset = 0;  ///< where the next sample's headers begin, or the archive ends
-  bool ends_shard = false;   ///< nothing of the shard follows, or can be read
-  std::shared_ptr<const Record> record = nullptr;
-  std::optional<Error> error = {};  ///< set if and only if record is null
-};
-
 /// Takes the samples out of a WebDataset shard as its bytes come.
 ///
 /// Samples  Adjacent members that share the path up to the first dot of its last component, which
@@ -54,37 +45,26 @@ struct Sample {
 ///          dot are passed over.
 /// Members  The image member becomes the feature "image", the label a number; all others pass
 ///          through, named by their extension. Extensions are compared without regard to case.
-/// Order    As in the shard, whatever the sizes fed.
-/// Errors   A sample in the place of the bad one. kMissingMember; kCorrupt: a label that is no
+/// Errors   As a SampleReader's. kMissingMember; kCorrupt: a label that is no
 ///          integer, an extension that comes twice, a key that comes back after other samples;
 ///          kLimitExceeded: over 1 GiB or 256 members. What TarReader throws makes the sample under
 ///          way a bad one (or gives one without a key) and ends the shard. So does kUnsupported:
 ///          global pax headers that set path or size, since such samples could not be found again
 ///          by their offset.
-/// Threads  One caller at a time. Records may outlive the reader.
 /// Cost     One copy of the bytes, into a buffer for each member; 16 bytes for each key.
-class SampleReader {
+class WebDatasetReader final : public SampleReader {
  public:
-  /// Begins at `offset`, where a sample's first header stands; `keys` are those before it.
-  SampleReader(std::shared_ptr<const std::string> shard, const SampleMembers& members,
-               BufferPool& pool, uint64_t offset = 0, std::span<const uint64_t> keys = {});
+  WebDatasetReader(std::shared_ptr<const std::string> shard, const SampleMembers& members,
+                   BufferPool& pool, uint64_t offset = 0, std::span<const uint64_t> keys = {});
 
-  void SetShardSize(uint64_t size) { tar_.SetShardSize(size); }
-  /// The next bytes; they must live until Next() gives nothing.
-  /// Precondition: Next() has given nothing, or was not called yet.
-  void Feed(std::span<const uint8_t> bytes) { tar_.Feed(bytes); }
-  /// No further bytes will come.
-  void Finish() { tar_.Finish(); }
-  /// The next sample, or nothing: bytes are needed, or at_end().
-  std::optional<Sample> Next();
-  bool at_end() const { return at_end_; }
-  /// The shard cannot be read any further: the sample under way as a bad one, as after an error of
-  /// the reader's own.
-  Sample Fail(const Error& error);
-  /// Bytes of the shard taken so far.
-  uint64_t offset() const { return tar_.offset(); }
-  /// Bytes copied for the sample under way.
-  uint64_t held_bytes() const { return sample_ ? sample_->filled : 0; }
+  void SetShardSize(uint64_t size) override { tar_.SetShardSize(size); }
+  void Feed(std::span<const uint8_t> bytes) override { tar_.Feed(bytes); }
+  void Finish() override { tar_.Finish(); }
+  std::optional<Sample> Next() override;
+  bool at_end() const override { return at_end_; }
+  Sample Fail(const Error& error) override;
+  uint64_t offset() const override { return tar_.offset(); }
+  uint64_t held_bytes() const override { return sample_ ? sample_->filled : 0; }
 
  private:
   struct Member {
@@ -126,6 +106,19 @@ class SampleReader {
   std::optional<Pending> sample_;
   bool in_member_ = false;  // the data to come are of sample_'s last member
   bool at_end_ = false;
+};
+
+/// Tar shards of samples.
+class WebDatasetFormat final : public ShardFormat {
+ public:
+  explicit WebDatasetFormat(SampleMembers members) : members_(std::move(members)) {}
+
+  std::unique_ptr<SampleReader> Read(std::shared_ptr<const std::string> shard, BufferPool& pool,
+                                     uint64_t offset,
+                                     std::span<const uint64_t> keys) const override;
+
+ private:
+  SampleMembers members_;
 };
 
 }  // namespace echopipe::internal

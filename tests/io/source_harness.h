@@ -18,6 +18,7 @@
 #include <echopipe/proto/pipeline.pb.h>
 #include <echopipe/tests/support/fake_storage.h>
 #include <echopipe/tests/support/tar_builder.h>
+#include <echopipe/tests/support/tfrecord_builder.h>
 
 namespace echopipe::testing {
 
@@ -134,6 +135,28 @@ inline void PutFolder(FakeStorage& storage, int files, size_t large_every = 0) {
   }
 }
 
+/// The same, and manifests of the files in two halves: root/0.csv and root/1.jsonl. Reads of these
+/// complete at once.
+inline void PutManifests(FakeStorage& storage, int files, size_t large_every = 0) {
+  PutFolder(storage, files, large_every);
+  std::string csv = "path,label,n\n";
+  std::string json;
+  for (int i = 0; i < files; ++i) {
+    const std::string label = std::to_string(i % 3);
+    const std::string n = std::to_string(i);
+    const std::string path = std::string("c") + label + "/" + n + ".jpg";
+    if (2 * i < files) {
+      csv += path + "," + label + "," + n + "\n";
+    } else {
+      json += R"({"path": ")" + path + R"(", "label": )" + label + R"(, "n": )" + n + "}\n";
+    }
+  }
+  storage.Put("root/0.csv", csv);
+  storage.Put("root/1.jsonl", json);
+  storage.OpenGateFor("root/0.csv");
+  storage.OpenGateFor("root/1.jsonl");
+}
+
 /// Shards s0.tar, s1.tar, ... of 0, 1, 2, ... samples until there are `samples`; big ones have a
 /// member of 100,000 bytes.
 inline int PutShards(FakeStorage& storage, int samples, int big_every = 0) {
@@ -150,6 +173,24 @@ inline int PutShards(FakeStorage& storage, int samples, int big_every = 0) {
       if (i % 4 == 0) tar.AddFile("dir/.hidden", "h");
     }
     storage.Put(std::string("s") + std::to_string(shard) + ".tar", tar.AddEnd().bytes());
+  }
+  return shard;
+}
+
+/// The same as TFRecord shards: s0.tfrecord, ...
+inline int PutTfRecords(FakeStorage& storage, int samples, int big_every = 0) {
+  int shard = 0;
+  for (int i = 0; i < samples || shard == 0; ++shard) {
+    TfRecordBuilder records;
+    for (int k = 0; k < shard && i < samples; ++k, ++i) {
+      const bool big = big_every != 0 && i % big_every == 0;
+      records.AddRecord(
+          MakeExample(std::string("s") + std::to_string(i),
+                      std::string("sample ") + std::to_string(i) +
+                          std::string(big ? 100'000 : static_cast<size_t>(i * 131 % 1500), '.'),
+                      i));
+    }
+    storage.Put(std::string("s") + std::to_string(shard) + ".tfrecord", records.bytes());
   }
   return shard;
 }

@@ -16,13 +16,15 @@ using ::echopipe::testing::FakeStorage;
 using ::echopipe::testing::GatedStorage;
 using ::echopipe::testing::ParseSpec;
 using ::echopipe::testing::PutFolder;
+using ::echopipe::testing::PutManifests;
 using ::echopipe::testing::PutShards;
+using ::echopipe::testing::PutTfRecords;
 using ::echopipe::testing::SourceHarness;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-enum class Data { kFolder, kTar };
+enum class Data { kFolder, kTar, kTfRecord, kManifest };
 
 // Data x records x shuffle x epochs x take.
 using Case = std::tuple<Data, int, const char*, int, int>;
@@ -39,8 +41,10 @@ class SourceOrderLaws : public ::testing::TestWithParam<Case> {
   proto::Source Spec(int epochs_wanted) const {
     FakeStorage scratch;
     const std::string last = std::to_string(PutShards(scratch, n()) - 1);
-    std::string text =
-        data() == Data::kFolder ? "uri: 'root'" : std::string("uri: 's{0..") + last + "}.tar'";
+    std::string text = "uri: 'root'";
+    if (data() == Data::kTar) text = "uri: 's{0.." + last + "}.tar'";
+    if (data() == Data::kTfRecord) text = "uri: 's{0.." + last + "}.tfrecord'";
+    if (data() == Data::kManifest) text = "uri: 'root/{0.csv,1.jsonl}'";
     if (!shuffle().empty()) text += " shuffle { " + shuffle() + " }";
     text += " epochs: " + std::to_string(epochs_wanted) + " take: " + std::to_string(take());
     return ParseSpec(text);
@@ -50,6 +54,8 @@ class SourceOrderLaws : public ::testing::TestWithParam<Case> {
     std::shared_ptr<FakeStorage> storage = GatedStorage();
     if (data() == Data::kFolder) PutFolder(*storage, n(), 10);
     if (data() == Data::kTar) PutShards(*storage, n(), 7);
+    if (data() == Data::kTfRecord) PutTfRecords(*storage, n(), 7);
+    if (data() == Data::kManifest) PutManifests(*storage, n(), 10);
     return storage;
   }
 
@@ -176,18 +182,19 @@ TEST_P(SourceOrderLaws, StatesMayBeTakenOfRestoredSources) {
 using ::testing::Combine;
 using ::testing::Values;
 
-INSTANTIATE_TEST_SUITE_P(Folders, SourceOrderLaws,
-                         Combine(Values(Data::kFolder), Values(1, 2, 7, 40),
+INSTANTIATE_TEST_SUITE_P(Files, SourceOrderLaws,
+                         Combine(Values(Data::kFolder, Data::kManifest), Values(1, 2, 7, 40),
                                  Values("", "full {}", "window: 1", "window: 5", "window: 1000"),
                                  Values(1, 3), Values(0, 5)));
 INSTANTIATE_TEST_SUITE_P(Shards, SourceOrderLaws,
-                         Combine(Values(Data::kTar), Values(1, 2, 7, 40),
+                         Combine(Values(Data::kTar, Data::kTfRecord), Values(1, 2, 7, 40),
                                  Values("", "window: 1", "window: 5", "window: 1000"), Values(1, 3),
                                  Values(0, 5)));
 // Long enough to fill a window.
-INSTANTIATE_TEST_SUITE_P(Windows, SourceOrderLaws,
-                         Combine(Values(Data::kFolder, Data::kTar), Values(200),
-                                 Values("window: 10", "window: 1000"), Values(2), Values(0, 150)));
+INSTANTIATE_TEST_SUITE_P(
+    Windows, SourceOrderLaws,
+    Combine(Values(Data::kFolder, Data::kTar, Data::kTfRecord, Data::kManifest), Values(200),
+            Values("window: 10", "window: 1000"), Values(2), Values(0, 150)));
 
 std::vector<std::string> KeysOf(const std::vector<std::string>& items) {
   std::vector<std::string> keys;

@@ -17,15 +17,20 @@
 namespace echopipe {
 namespace {
 
+using ::echopipe::testing::ExampleBuilder;
 using ::echopipe::testing::FakeStorage;
 using ::echopipe::testing::GatedStorage;
 using ::echopipe::testing::kNoTestData;
+using ::echopipe::testing::MakeExample;
 using ::echopipe::testing::ParseSpec;
 using ::echopipe::testing::PutFolder;
+using ::echopipe::testing::PutManifests;
 using ::echopipe::testing::PutShards;
+using ::echopipe::testing::PutTfRecords;
 using ::echopipe::testing::SourceHarness;
 using ::echopipe::testing::TarBuilder;
 using ::echopipe::testing::TestData;
+using ::echopipe::testing::TfRecordBuilder;
 using ::testing::ElementsAre;
 using testing::ErrorOf;
 using ::testing::HasSubstr;
@@ -45,12 +50,21 @@ TEST(ValidateSourceTest, NamesTheFieldThatCannotBeMeant) {
            {"", "source.uri", "no uri"},
            {"uri: ''", "source.uri", "empty"},
            {"uri: 'a{b'", "source.uri", "brace"},
-           {"uri: 'a.tar' uri: 'photos/'", "source.uri", "shards and folders"},
-           {"uri: '{a.tar,b}'", "source.uri", "shards and folders"},
+           {"uri: 'a.tar' uri: 'photos/'", "source.uri", "tar shards and folders"},
+           {"uri: '{a.tar,b}'", "source.uri", "tar shards and folders"},
+           {"uri: '{a.tar,b.tfrecord}'", "source.uri", "tar shards and TFRecord shards"},
+           {"uri: 'a.tfrecord.gz'", "source.uri", "compressed"},
+           {"uri: 'a.tfrecords-00000-of-00002' shuffle { full {} }", "source.shuffle.full",
+            "TFRecord"},
+           {"uri: 'x' tfrecord { label: 'image/encoded' }", "source.tfrecord.label", "image"},
+           {"uri: 'x' tfrecord { image: 'a' key: 'a' }", "source.tfrecord.key", "image"},
            {"uri: 'a.tar.gz'", "source.uri", "compressed"},
            {"uri: 's3://bucket/a.tar'", "source.uri", "no such scheme"},
            {"uri: 'a-{0..3}.tar' shuffle { full {} }", "source.shuffle.full", "a-0.tar"},
            {"uri: 'x' format: TAR shuffle { full {} }", "source.shuffle.full", "x"},
+           {"uri: 'a.csv' uri: 'photos/'", "source.uri", "manifests and folders"},
+           {"uri: 'a.txt' format: MANIFEST", "source.uri", ".csv"},
+           {"uri: 'x' manifest { label: 'path' }", "source.manifest.label", "path"},
            {"uri: 'x' shuffle { window: 0 }", "source.shuffle.window", "0"},
            {"uri: 'x' shuffle { window: 100000001 }", "source.shuffle.window", "100000001"},
            {"uri: 'x' epochs: 9999999999999", "source.epochs", "9999999999999"},
@@ -69,7 +83,12 @@ TEST(ValidateSourceTest, AcceptsWhatCanBeMeant) {
   for (const char* spec : {"uri: 'photos/' shuffle { full {} } epochs: 0",
                            "uri: 's-{000..999}.tar' shuffle { window: 1000 } take: 5",
                            "uri: 'x.tar' format: IMAGE_FOLDER shuffle { full {} }",
-                           "uri: 'x' format: TAR tar { image: 'WEBP' label: '-' }"}) {
+                           "uri: 'x' format: TAR tar { image: 'WEBP' label: '-' }",
+                           "uri: 'x-00000-of-00002' shuffle { full {} }",
+                           "uri: 'a.csv' uri: 'b.jsonl' shuffle { full {} }",
+                           "uri: '*.ndjson' manifest { path: 'file' label: '-' }",
+                           "uri: 'a.tfrecord{,-00000-of-00002}' shuffle { window: 9 }",
+                           "uri: 'x' format: TFRECORD tfrecord { label: '-' key: 'id' }"}) {
     EXPECT_NO_THROW(ValidateSource(ParseSpec(spec))) << spec;
   }
 }
@@ -128,6 +147,43 @@ TEST_F(SourceTest, StatesOfOtherDataAreErrors) {
     EXPECT_EQ(ErrorOf([&] { Open("uri: 'a.tar' shuffle { window: 9 }", {.start = state}); }).code(),
               ErrorCode::kInvalidArgument);
   }
+}
+
+// ---- manifests
+
+TEST_F(SourceTest, ManifestItemsTellWhereTheyComeFrom) {
+  PutManifests(*storage_, 4);
+  const auto harness = Open("uri: 'root/0.csv' uri: 'root/1.jsonl'");
+  harness->PollOnce(4);
+  storage_->CompleteAll();
+  const std::vector<SourceItem> items = harness->PollOnce(4);
+  ASSERT_THAT(items, SizeIs(4));
+  EXPECT_EQ(*items[3].uri, "root/c0/3.jpg");
+  EXPECT_EQ(items[3].place, (RecordPlace{.file = 3}));
+  EXPECT_THAT(testing::Describe(items[1]), StartsWith("0.1 c1/1.jpg label=1 image="));
+  EXPECT_TRUE(testing::Describe(items[1]).ends_with(" n=1"));
+  EXPECT_EQ(harness->source().counters().bytes_in_flight, 0);
+}
+
+TEST_F(SourceTest, AFileThatAManifestNamesInVainIsABadItem) {
+  PutManifests(*storage_, 3);
+  storage_->Remove("root/c1/1.jpg");
+  const auto harness = Open("uri: 'root/{0.csv,1.jsonl}'");
+  EXPECT_THAT(harness->TakeAll(),
+              ElementsAre(StartsWith("0.0 c0/0.jpg label=0"), "0.1 c1/1.jpg not_found",
+                          StartsWith("0.2 c2/2.jpg label=2")));
+  const auto gone = Open("uri: 'root/{0.csv,1.jsonl}'");
+  storage_->Remove("root/0.csv");
+  EXPECT_THAT(gone->TakeAll(), SizeIs(1));
+  ASSERT_TRUE(gone->error());
+  EXPECT_THAT(gone->error()->what(), AllOf(HasSubstr("root/0.csv"), HasSubstr("gone")));
+}
+
+TEST_F(SourceTest, ABadLineOfAManifestIsNamedByOpen) {
+  storage_->Put("a.csv", "path,label\na.jpg,1\nb.jpg,cat\n");
+  storage_->OpenGateFor("a.csv");
+  EXPECT_THAT(ErrorOf([&] { Open("uri: 'a.csv'"); }).what(),
+              AllOf(HasSubstr("a.csv: line 3"), HasSubstr("cat")));
 }
 
 // ---- folders
@@ -312,6 +368,46 @@ TEST_F(SourceTest, ShardItemsTellWhereTheyComeFrom) {
   EXPECT_EQ(items[3].place, (RecordPlace{.file = 1, .offset = 2048, .length = 3072}));
 }
 
+TEST_F(SourceTest, ATfRecordOfBadDataIsLostAloneAndABadLengthEndsItsShard) {
+  TfRecordBuilder good;
+  good.AddRecord(MakeExample("a", "A", 1)).AddRecord(MakeExample("b", "B", 2));
+  const size_t second = good.bytes().size() / 2;
+  std::string bad_data = good.bytes();
+  bad_data[20] ^= 1;
+  std::string bad_length = good.bytes();
+  bad_length[second] ^= 1;
+  storage_->Put("0.tfrecord", bad_data);
+  storage_->Put("1.tfrecord", bad_length);
+  storage_->Put("2.tfrecord", "");
+  storage_->Put("3.tfrecord", good.bytes().substr(0, second + 30));
+  storage_->Put("4.tfrecord", good.bytes());
+  const std::string at = "@" + std::to_string(second);
+  const std::vector<std::string> expected = {"0.0 @0 corrupt",        "0.1 b label=2 image=B",
+                                             "0.2 a label=1 image=A", "0.3 " + at + " corrupt",
+                                             "0.4 a label=1 image=A", "0.5 " + at + " truncated",
+                                             "0.6 a label=1 image=A", "0.7 b label=2 image=B END"};
+  for (const uint64_t bytes : {uint64_t{1}, uint64_t{128} << 20}) {
+    const auto harness = Open("uri: '{0..4}.tfrecord'", {.limits = {.bytes_in_flight = bytes}}, 1);
+    EXPECT_EQ(harness->TakeAll(), expected);
+    EXPECT_EQ(harness->source().counters().bytes_in_flight, 0);
+  }
+}
+
+// Small numbers take a byte each in the shard, and eight in the record.
+TEST_F(SourceTest, ARecordMayBeLargerThanWhatCameForIt) {
+  const std::vector<int64_t> numbers(10'000, 1);
+  TfRecordBuilder shard;
+  for (int i = 0; i < 20; ++i) {
+    shard.AddRecord(MakeExample(std::to_string(i), "P", i) +
+                    ExampleBuilder().AddInts("numbers", numbers).bytes());
+  }
+  storage_->Put("a.tfrecord", shard.bytes());
+  const auto harness = Open("uri: 'a.tfrecord' shuffle { window: 5 }");
+  EXPECT_THAT(harness->TakeAll(), SizeIs(20));
+  EXPECT_EQ(harness->largest(), 80'001u);
+  EXPECT_EQ(harness->source().counters().bytes_in_flight, 0);
+}
+
 TEST_F(SourceTest, AShardThatVanishesIsOneBadItem) {
   PutShard("a.tar", 0, 1);
   PutShard("b.tar", 7, 1);
@@ -489,7 +585,10 @@ TEST_F(SourceTest, AWindowIsFullBeforeItsFirstDraw) {
 TEST_F(SourceTest, RereadRecordsComeBesideTheOthersEachOnce) {
   PutFolder(*storage_, 5);
   PutShard("a.tar", 0, 5);
-  for (const char* spec : {"uri: 'root'", "uri: 'a.tar'"}) {
+  PutManifests(*storage_, 5);
+  PutTfRecords(*storage_, 5);
+  for (const char* spec :
+       {"uri: 'root'", "uri: 'a.tar'", "uri: 's{0..3}.tfrecord'", "uri: 'root/{0.csv,1.jsonl}'"}) {
     const auto harness = Open(spec);
     const std::vector<std::string> all = harness->TakeAll();
     const auto twin = Open(spec);

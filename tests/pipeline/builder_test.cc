@@ -47,6 +47,18 @@ TEST(BuilderTest, AMapAndAFilterMayShareAName) {
   PipelineBuilder("photos/").Map("same", &Leave).Filter("same", &Keep).Batch({}).Build();
 }
 
+TEST(BuilderTest, ASourceTakesAnySettingAsText) {
+  const PipelineSpec spec = PipelineBuilder("a.tfrecord")
+                                .Source("tfrecord { key: 'id' }")
+                                .Source("take: 7")
+                                .Batch({})
+                                .Build();
+  EXPECT_EQ(spec.message().source_size(), 1);
+  EXPECT_EQ(spec.message().source(0).tfrecord().key(), "id");
+  EXPECT_EQ(spec.message().source(0).take(), 7u);
+  EXPECT_THAT(MessageOf([] { PipelineBuilder("a").Source("nonsense: 1"); }), HasSubstr("Source()"));
+}
+
 TEST(BuilderTest, OneFunctionMayBeCalledTwice) {
   PipelineBuilder("photos/")
       .Map("twice", &Leave)

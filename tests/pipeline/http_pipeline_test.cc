@@ -16,6 +16,7 @@
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/tests/support/image_data.h>
 #include <echopipe/tests/support/nginx_server.h>
+#include <echopipe/tests/support/tfrecord_builder.h>
 
 namespace echopipe::testing {
 namespace {
@@ -45,6 +46,11 @@ const Data kData[] = {
     {"ShardsByBraces", "uri: 'BASE/shards/part {0..4}.tar' shuffle { window: 10 } epochs: 2",
      false},
     {"ShardsByGlob", "uri: 'BASE/shards/part*.tar' shuffle { window: 10 } epochs: 2"},
+    {"TfRecordsByBraces",
+     "uri: 'BASE/shards/part {0..4}.tfrecord' shuffle { window: 10 } epochs: 2", false},
+    {"TfRecordsByGlob", "uri: 'BASE/shards/part*.tfrecord' shuffle { window: 10 }"},
+    {"Csv", "uri: 'BASE/files.csv' shuffle { full {} } epochs: 2", false},
+    {"JsonLinesByGlob", "uri: 'BASE/f*.jsonl' shuffle { window: 10 }"},
     {"ShardsByList", "uri: 'BASE/shards/part {3,0}.tar' uri: 'BASE/shards/part 2.tar'", false},
 };
 
@@ -53,16 +59,28 @@ class ServedFolder {
  public:
   explicit ServedFolder(Way way) {
     std::map<int64_t, TarBuilder> shards;
+    std::map<int64_t, TfRecordBuilder> records;
+    std::string csv = "path,label\n";
+    std::string json;
     for (const auto& [key, bytes] : MakeImages(60, 5)) {
       const int64_t label = LabelIn(key);
-      Write("photos/class #" + std::to_string(label) + "/100% a&b+'" + key.substr(8) + "?.jpg",
-            bytes);
+      const std::string photo =
+          "photos/class #" + std::to_string(label) + "/100% a&b+'" + key.substr(8) + "?.jpg";
+      Write(photo, bytes);
+      csv += photo + "," + std::to_string(label) + "\n";
+      json += R"({"path": ")" + photo + R"(", "label": )" + std::to_string(label) + "}\n";
+      records[label].AddRecord(MakeExample(key, bytes, label));
       const std::string sample = key.substr(0, key.size() - 4);
       shards[label].AddFile(sample + ".jpg", bytes).AddFile(sample + ".cls", std::to_string(label));
     }
     for (auto& [number, shard] : shards) {
       Write("shards/part " + std::to_string(number) + ".tar", shard.AddEnd().bytes());
     }
+    for (auto& [number, shard] : records) {
+      Write("shards/part " + std::to_string(number) + ".tfrecord", shard.bytes());
+    }
+    Write("files.csv", csv);
+    Write("files.jsonl", json);
     if (way == Way::kManifest) folder_.Write("manifest.txt", manifest_);
   }
   std::string path() const { return folder_.path().string(); }

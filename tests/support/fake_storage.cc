@@ -73,6 +73,11 @@ Result<std::vector<FolderEntry>> FakeStorage::List(const std::string& folder) {
   return entries;
 }
 
+void FakeStorage::OpenGateFor(const std::string& path) {
+  MutexLock lock(mutex_);
+  ungated_.insert(path);
+}
+
 Result<uint64_t> FakeStorage::Size(const std::string& path) {
   MutexLock lock(mutex_);
   const Result<std::string_view> object = Find(path);
@@ -86,7 +91,8 @@ Storage::ReadId FakeStorage::Read(ReadRequest request, BufferPool& pool, Callbac
     MutexLock lock(mutex_);
     id = next_id_++;
     requests_.push_back(request);
-    Tasks& tasks = mode_ == Mode::kGated ? waiting_ : ready_;
+    const bool waits = mode_ == Mode::kGated && !ungated_.contains(request.path);
+    Tasks& tasks = waits ? waiting_ : ready_;
     tasks.push_back({.id = id,
                      .request = std::move(request),
                      .pool = &pool,

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -39,6 +40,8 @@ class FakeStorage final : public Storage {
   /// Makes or replaces an object.
   void Put(const std::string& path, std::string_view bytes);
   void Remove(const std::string& path);
+  /// From now on reads of this path complete at once, in either mode.
+  void OpenGateFor(const std::string& path);
   /// From now on List, Size and Read of this path give the error.
   void FailAlways(const std::string& path, const Error& error);
   /// From now on reads find the object's old size, but no bytes from `size` on: as if it shrank
@@ -88,6 +91,7 @@ class FakeStorage final : public Storage {
   mutable Mutex mutex_;
   CondVar changed_;
   std::map<std::string, std::string> objects_ ECHOPIPE_GUARDED_BY(mutex_);
+  std::set<std::string> ungated_ ECHOPIPE_GUARDED_BY(mutex_);
   std::map<std::string, Error> failures_ ECHOPIPE_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> shrunk_sizes_ ECHOPIPE_GUARDED_BY(mutex_);
   std::vector<ReadRequest> requests_ ECHOPIPE_GUARDED_BY(mutex_);

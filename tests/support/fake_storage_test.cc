@@ -44,6 +44,16 @@ TEST_F(GatedStorageTest, ReadsWaitUntilTheTestCompletesThem) {
   EXPECT_THAT(log_.threads(), ElementsAre(std::this_thread::get_id()));
 }
 
+TEST_F(GatedStorageTest, ReadsOfAnObjectWithAnOpenGateDoNotWait) {
+  storage_->Put("b", "b");
+  storage_->OpenGateFor("b");
+  Read(0);
+  Read(1, "b");
+  log_.WaitFor(1);
+  EXPECT_THAT(log_.order(), ElementsAre(1));
+  EXPECT_EQ(storage_->pending().size(), 1u);
+}
+
 TEST_F(GatedStorageTest, ReadsCompleteInTheOrderThatTheTestChooses) {
   Read(0);
   const Storage::ReadId second = Read(1);

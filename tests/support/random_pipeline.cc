@@ -9,6 +9,7 @@
 #include <echopipe/tests/support/random_echo.h>
 #include <echopipe/tests/support/random_pipeline.h>
 #include <echopipe/tests/support/tar_builder.h>
+#include <echopipe/tests/support/tfrecord_builder.h>
 
 namespace echopipe::testing {
 namespace {
@@ -39,6 +40,46 @@ std::string PutShards(RandomStream& random, Objects& objects, uint64_t records, 
   }
   static constexpr std::array kShuffles = {"", " shuffle { window: 1 }", " shuffle { window: 9 }"};
   return "s{0.." + std::to_string(shard - 1) + "}.tar'" + kShuffles[random.Below(kShuffles.size())];
+}
+
+// The same as TFRecord; some records' data do not fit to their checksums, which makes them bad.
+std::string PutTfRecords(RandomStream& random, Objects& objects, uint64_t records, bool bad) {
+  uint64_t shard = 0;
+  for (uint64_t i = 0; i < records; ++shard) {
+    std::string bytes;
+    for (uint64_t left = 1 + random.Below(12); left > 0 && i < records; --left, ++i) {
+      TfRecordBuilder record;
+      record.AddRecord(MakeExample("r" + std::to_string(i), "record " + std::to_string(i),
+                                   static_cast<int64_t>(i)));
+      bytes += record.bytes();
+      if (bad && OneIn(random, 6)) bytes.back() ^= 1;
+    }
+    objects["s" + std::to_string(shard) + ".tfrecord"] = bytes;
+  }
+  static constexpr std::array kShuffles = {"", " shuffle { window: 1 }", " shuffle { window: 9 }"};
+  return "s{0.." + std::to_string(shard - 1) + "}.tfrecord'" +
+         kShuffles[random.Below(kShuffles.size())];
+}
+
+// A folder's files, named by a manifest.
+std::string PutManifest(RandomStream& random, Objects& objects, uint64_t records, bool bad) {
+  const std::string folder = PutFolder(random, objects, records, bad);
+  const bool is_csv = OneIn(random, 2);
+  std::string text = is_csv ? "path,label\n" : "";
+  for (uint64_t i = 0; i < records; ++i) {
+    const std::string label = std::to_string(i % 3);
+    const std::string path = "root/c" + label + "/" + std::to_string(i) + ".jpg";
+    text += is_csv ? path + "," + label + "\n"
+                   : R"({"path": ")" + path + R"(", "label": )" + label + "}\n";
+  }
+  const std::string name = is_csv ? "list.csv" : "list.jsonl";
+  objects[name] = text;
+  return name + folder.substr(folder.find('\''));
+}
+
+std::string PutData(RandomStream& random, Objects& objects, uint64_t records, bool bad) {
+  static constexpr std::array kWays = {PutFolder, PutShards, PutTfRecords, PutManifest};
+  return kWays[random.Below(kWays.size())](random, objects, records, bad);
 }
 
 std::string AnyEcho(RandomStream& random) {
@@ -113,8 +154,7 @@ RandomPipeline MakeRandomPipelineWith(const std::string& stage, RandomStream& ra
   const uint64_t records = 3 * made.rank.world + random.Below(60);
   const bool bad = OneIn(random, 3);
   std::string& text = made.text_behind_base;
-  text = OneIn(random, 2) ? PutFolder(random, made.objects, records, bad)
-                          : PutShards(random, made.objects, records, bad);
+  text = PutData(random, made.objects, records, bad);
   text += Number("epochs", random.Below(4));
   if (OneIn(random, 5)) text += Number("take", records - random.Below(3));
   text += " } " + Number("seed", random.Below(1000)) + " ";

@@ -42,8 +42,8 @@ std::string Describe(const Sample& sample) {
 std::vector<Sample> ReadSamples(const std::string& bytes, const SampleMembers& members,
                                 BufferPool& pool, size_t piece = ~size_t{0}, uint64_t offset = 0,
                                 const std::vector<uint64_t>& keys = {}) {
-  SampleReader reader(std::make_shared<const std::string>("shard.tar"), members, pool, offset,
-                      keys);
+  WebDatasetReader reader(std::make_shared<const std::string>("shard.tar"), members, pool, offset,
+                          keys);
   reader.SetShardSize(bytes.size());
   std::vector<Sample> samples;
   for (size_t at = offset; !reader.at_end();) {
@@ -221,9 +221,9 @@ TEST_F(WebDatasetTest, EverySampleIsFoundAgainByItsOffset) {
     EXPECT_EQ(Describe(rest.front()), Describe(all[i]));
     EXPECT_EQ(rest.front().offset, all[i].offset);
     EXPECT_EQ(all[i].next_offset, i == 9 ? tar.bytes().size() : all[i + 1].offset);
-    keys.push_back(all[i].key_hash);
+    keys.push_back(all[i].key_hash.value());
   }
-  keys.push_back(all[0].key_hash);
+  keys.push_back(all[0].key_hash.value());
   EXPECT_TRUE(ReadSamples(tar.bytes(), members_, pool_, 700, all[9].offset, keys)[0].error);
 }
 
