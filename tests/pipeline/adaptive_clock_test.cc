@@ -1,5 +1,6 @@
 // How much an adaptive echo repeats, on a virtual clock.
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -124,23 +125,34 @@ TEST(AdaptiveBesideAFixedOneTest, TheFactorIsWhatTheFixedOneLeavesOfR) {
 // ---- ends
 
 TEST(AdaptiveEndTest, AnEpochOfEchoesAloneIsAsEmptyAsWithoutThem) {
-  const auto run_with = [](const std::string& echo) {
+  const auto make_run = [](const std::string& echo) {
     VirtualRun run = Over(4, 60, echo);
     run.spec = PipelineSpec::FromText(
-                   "source { uri: 'data' epochs: 3 } stage { filter { function: 'first epoch' } }"
+                   "source { uri: 'data' epochs: 2 } stage { filter { function: 'first epoch' } }"
                    "stage { echo { " +
                    echo + " } } stage { batch { size: 2 } }")
                    .WithFilter("first epoch", [](const Example& example) {
                      return example.provenance().identity.epoch == 0;
                    });
-    return Play(run);
+    run.keeps_states = true;
+    return run;
   };
-  const VirtualResult adaptive = run_with("adaptive {}");
-  const VirtualResult once = run_with("factor: 1");
+  VirtualRun run = make_run("adaptive {}");
+  const VirtualResult adaptive = Play(run);
+  const VirtualResult once = Play(make_run("factor: 1"));
   ASSERT_TRUE(adaptive.error && once.error);
   EXPECT_EQ(once.error->code(), ErrorCode::kEmpty);
   EXPECT_STREQ(adaptive.error->what(), once.error->what());
   EXPECT_GT(adaptive.batches.back().batch.epoch(), 0u) << "no echo came in that epoch";
+
+  // And so behind an echo in that epoch.
+  const auto behind_an_echo = std::ranges::find_if(
+      adaptive.batches, [](const auto& taken) { return taken.batch.epoch() > 0; });
+  const auto index = static_cast<size_t>(behind_an_echo - adaptive.batches.begin());
+  run.start = &adaptive.states.at(index).value();
+  const VirtualResult restored = Play(run);
+  ASSERT_TRUE(restored.error);
+  EXPECT_STREQ(restored.error->what(), once.error->what());
 }
 
 class AdaptiveBatchEnds : public ::testing::TestWithParam<const char*> {};
