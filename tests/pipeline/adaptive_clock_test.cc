@@ -122,7 +122,41 @@ TEST(AdaptiveBesideAFixedOneTest, TheFactorIsWhatTheFixedOneLeavesOfR) {
   EXPECT_LT(result.StallShare(from, to), 0.02);
 }
 
+TEST(AdaptiveBesideAFixedOneTest, AStopThatThePoolCanBridgeCostsNothing) {
+  VirtualRun run = Over(1.4, 800);  // each record gives two examples
+  run.spec = Spec("adaptive {} } } stage { echo { factor: 2");
+  run.stops = {{.at = 600ms, .length = 300ms}};
+  const VirtualResult result = Play(run);
+  EXPECT_GT(result.stats.adaptive->echoes, 10u);
+  EXPECT_EQ(result.StallShare(300ms, 1200ms), 0);
+}
+
 // ---- ends
+
+class AdaptiveEpochEnds : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Remainders, AdaptiveEpochEnds, ::testing::Values("", "remainder: DROP"));
+
+// Else a run that goes on there might still draw an echo into that epoch, which would end twice.
+TEST_P(AdaptiveEpochEnds, ACheckpointBehindAnEpochsLastBatchIsBehindTheEpoch) {
+  const PipelineSpec spec =
+      PipelineSpec::FromText(
+          "source { uri: 'data' epochs: 3 } stage { echo { adaptive {} } }"
+          "stage { filter { function: 'not the last' } } stage { batch { size: 4 " +
+          std::string(GetParam()) + " } }")
+          .WithFilter("not the last", [](const Example& example) {
+            return example.provenance().identity.ordinal < 19;
+          });
+  const VirtualRun run{.spec = spec, .records = 22, .keeps_states = true};
+  const VirtualResult result = PlayAtOnce(run);
+  uint64_t ends = 0;
+  for (size_t i = 0; i < result.batches.size(); ++i) {
+    if (!result.batches[i].batch.end_of_epoch()) continue;
+    const internal::ShadowState& state = result.states.at(i).value();
+    EXPECT_EQ(state.echoes.at(0).adaptive->stream_epoch, ++ends);
+    EXPECT_EQ(state.epoch.examples + state.epoch.filtered_out, 0u);
+  }
+  EXPECT_EQ(ends, 3u);
+}
 
 TEST(AdaptiveEndTest, AnEpochOfEchoesAloneIsAsEmptyAsWithoutThem) {
   const auto make_run = [](const std::string& echo) {
