@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -56,7 +57,7 @@ class Player {
         storage_(run.per_record.count() == 0 && run.latency.count() == 0
                      ? std::static_pointer_cast<Storage>(objects_)
                      : MakeShapedStorage(objects_, ShapeOf(run), clock_)),
-        graph_(run.spec, run.runtime, clock_, OpenerOf(run, storage_), run.start, run.decisions) {}
+        graph_(run.spec, run.runtime, clock_, OpenerThatIsServed(), run.start, run.decisions) {}
 
   VirtualResult Result() {
     for (const VirtualRun::Stop& stop : run_.stops) {
@@ -92,6 +93,19 @@ class Player {
           kRecordBytes * 1'000'000'000 / static_cast<uint64_t>(run.per_record.count());
     }
     return options;
+  }
+
+  // What is read to open a source, a manifest, is waited for.
+  internal::Graph::OpenSource OpenerThatIsServed() {
+    return [this](BufferPool& pool, std::function<void()> wake) {
+      const std::jthread server([this](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+          if (objects_->CompleteAll() > 0 || clock_->AdvanceToNext()) continue;
+          std::this_thread::sleep_for(std::chrono::microseconds(20));
+        }
+      });
+      return OpenerOf(run_, storage_)(pool, std::move(wake));
+    };
   }
 
   Clock::Duration Now() const { return clock_->Now() - Clock::Time(); }
