@@ -1,5 +1,7 @@
 // Allocations that fail on the pipeline's own threads, one after the other.
 
+#include <barrier>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -7,10 +9,14 @@
 #include <utility>
 
 #include <gmock/gmock.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 
 #include <echopipe/base/error.h>
 #include <echopipe/io/shaped_storage.h>
 #include <echopipe/pipeline/checkpoint.h>
+#include <echopipe/pipeline/graph/cpus.h>
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/tests/support/failing_new.h>
 #include <echopipe/tests/support/fault_server.h>
@@ -60,7 +66,21 @@ class OutOfMemory : public ::testing::TestWithParam<Setting> {
   }
   ~OutOfMemory() override { counts = true; }
 
-  // From now on oneTBB has its workers: what these allocate when they start is not ours.
+  // Has oneTBB start all the workers that a pipeline may get: what these allocate when they start
+  // is not ours, and the process would end.
+  static void SetUpTestSuite() {
+    const int threads = 4 * internal::AvailableCpus();
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<size_t>(threads));
+    std::barrier all_are_here(threads);
+    tbb::task_arena arena(threads);
+    arena.execute([&] {
+      tbb::task_group group;
+      for (int i = 0; i < threads; ++i) group.run([&] { all_are_here.arrive_and_wait(); });
+      group.wait();
+    });
+  }
+  // What is made once, by either side, is there then.
   void SetUp() override { ASSERT_TRUE(RunsToItsEnd(int64_t{1} << 40)); }
 
   void Serve(const std::string& tar) {
