@@ -85,10 +85,6 @@ bool Program::Read() {
   return true;
 }
 
-void Program::WaitForStderr(const std::string& text) {
-  while (run_.err.find(text) == std::string::npos && Read()) continue;
-}
-
 ProgramRun Program::Wait() {
   while (Read()) continue;
   if (pid_ <= 0) return run_;

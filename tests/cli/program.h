@@ -24,8 +24,6 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   void Signal(int signal) const;
-  /// Blocks until the program has said so much on stderr, or has ended.
-  void WaitForStderr(const std::string& text);
   /// Blocks until it has ended.
   ProgramRun Wait();
 

@@ -440,13 +440,15 @@ TEST_F(RunCommandResumeTest, AnInterruptedRunLeavesItsPlace) {
 class RunCommandSignalTest : public RunCommandTest, public ::testing::WithParamInterface<int> {};
 
 TEST_P(RunCommandSignalTest, StopsTellsTheFiguresAndExits130) {
-  // An hour for the first batch alone: only the signal can end it. The bad picture, the first of
-  // the order, is told when the run is under way.
+  // An hour for the first batch alone: only the signal can end it. Its hash tells that the run is
+  // under way.
   const TempFolder folder;
-  folder.Write("class/bad.jpg", "no picture");
-  Program program({"run", "--source", folder.path(), "--source", Photos(), "--decode", "--batch",
-                   "2", "--consumer-ms", "3600000", "--bad-examples", "policy: SKIP", "--json"});
-  program.WaitForStderr("skipped");
+  const std::string hashes = folder.Path("hashes");
+  Program program({"run", "--source", Photos(), "--decode", "--batch", "1", "--consumer-ms",
+                   "3600000", "--step-hashes", hashes, "--json"});
+  while (!std::filesystem::exists(hashes) || std::filesystem::file_size(hashes) == 0) {
+    std::this_thread::yield();
+  }
   program.Signal(GetParam());
   const ProgramRun run = program.Wait();
   EXPECT_EQ(run.exit_code, 130) << run.err;
