@@ -51,7 +51,7 @@ std::vector<Variant> Variants() {
 }
 
 void Append(std::string& to, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> 8 * i & 0xff);
+  for (int i = 0; i < bytes; ++i, value >>= 8) to += static_cast<char>(value & 0xff);
 }
 
 size_t ColorsOf(const Variant& variant) {
