@@ -17,6 +17,7 @@
 #include <echopipe/cli/inspect_command.h>
 #include <echopipe/cli/numbers.h>
 #include <echopipe/cli/printable.h>
+#include <echopipe/pipeline/graph/bad_examples.h>
 #include <echopipe/pipeline/stages/image_codec.h>
 
 namespace echopipe::cli {
@@ -90,6 +91,25 @@ struct Sight {
   std::vector<std::string> members = {};
 };
 
+/// What an image's header says; neither, where there is no image.
+struct Header {
+  std::optional<internal::ImageInfo> info = {};
+  std::string error = {};
+};
+
+Header HeaderOf(const Tensor& image) {
+  try {
+    return {.info = internal::ReadImageInfo(image.bytes(), {})};
+  } catch (const Error& error) {
+    return {.error = error.what()};
+  }
+}
+
+std::string TextOf(const internal::ImageInfo& info) {
+  return NameOf(info.format) + " " + std::to_string(info.width) + " x " +
+         std::to_string(info.height) + ", " + NameOf(info.channels);
+}
+
 /// What examples hold. Threads: Add() from any.
 class Contents {
  public:
@@ -105,11 +125,10 @@ class Contents {
   std::string Json(const PipelineStats& stats, bool complete) const;
 
  private:
-  std::string AddImage(const Tensor& image) ECHOPIPE_REQUIRES(mutex_);
+  void AddHeader(const Header& header) ECHOPIPE_REQUIRES(mutex_);
 
   const uint64_t first_;
   mutable Mutex mutex_;
-  uint64_t examples_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
   uint64_t bad_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
   uint64_t unlabelled_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
   uint64_t unknown_ ECHOPIPE_GUARDED_BY(mutex_) = 0;  // images whose header cannot be read
@@ -123,41 +142,42 @@ class Contents {
 };
 
 void Contents::Add(const Example& example) {
+  // Headers are read in parallel.
+  const Tensor* image = example.Find(kImage);
+  const Header header =
+      image != nullptr && image->dtype() == DType::kBytes ? HeaderOf(*image) : Header();
+  const Provenance& from = example.provenance();
   MutexLock lock(mutex_);
-  ++examples_;
+  AddHeader(header);
   if (example.label()) {
     labels_.Add(*example.label());
   } else {
     ++unlabelled_;
   }
-  const Provenance& from = example.provenance();
-  Sight sight{.name = from.uri->ends_with(from.key) ? *from.uri : *from.uri + ": " + from.key,
-              .label = example.label()};
+  const uint64_t ordinal = from.identity.ordinal;
+  const bool is_shown =
+      first_ > 0 && (sights_.size() < first_ || ordinal < sights_.rbegin()->first);
+  Sight sight;
   for (const Example::Feature& feature : example.features()) {
-    if (feature.name == kImage && feature.tensor.dtype() == DType::kBytes) {
-      sight.image = AddImage(feature.tensor);
-    } else {
-      members_.Add(feature.name);
-      sight.members.push_back(feature.name);
-    }
+    if (feature.name == kImage) continue;
+    members_.Add(feature.name);
+    if (is_shown) sight.members.push_back(feature.name);
   }
-  sights_.emplace(from.identity.ordinal, std::move(sight));
+  if (!is_shown) return;
+  sight.name = internal::RecordName(*from.uri, from.key);
+  sight.label = example.label();
+  sight.image = header.info ? TextOf(*header.info) : header.error;
+  sights_.emplace(ordinal, std::move(sight));
   if (sights_.size() > first_) sights_.erase(std::prev(sights_.end()));
 }
 
-std::string Contents::AddImage(const Tensor& image) {
-  try {
-    const internal::ImageInfo info = internal::ReadImageInfo(image.bytes(), {});
-    formats_.Add(NameOf(info.format));
-    colors_.Add(NameOf(info.channels));
-    widths_.Add(info.width);
-    heights_.Add(info.height);
-    return NameOf(info.format) + " " + std::to_string(info.width) + " x " +
-           std::to_string(info.height) + ", " + NameOf(info.channels);
-  } catch (const Error& error) {
-    ++unknown_;
-    return error.what();
-  }
+void Contents::AddHeader(const Header& header) {
+  if (!header.error.empty()) ++unknown_;
+  if (!header.info) return;
+  formats_.Add(NameOf(header.info->format));
+  colors_.Add(NameOf(header.info->channels));
+  widths_.Add(header.info->width);
+  heights_.Add(header.info->height);
 }
 
 // "JPEG 498, PNG 2".

@@ -10,6 +10,7 @@
 #include <echopipe/cli/numbers.h>
 #include <echopipe/cli/printable.h>
 #include <echopipe/cli/verify_command.h>
+#include <echopipe/pipeline/graph/bad_examples.h>
 #include <echopipe/pipeline/stats.h>
 
 namespace echopipe::cli {
@@ -23,11 +24,6 @@ constexpr const char* kFooter =
     "exit code is 4 if there are any.\n\n"
     "  echopipe verify --source photos/\n"
     "  echopipe verify --source 'shards/train-{000..127}.tar' --json\n";
-
-// Of the file, and within a shard of the record.
-std::string NameOf(const BadExample& bad) {
-  return bad.uri.ends_with(bad.key) ? bad.uri : bad.uri + ": " + bad.key;
-}
 
 // Without the name, where the error has it already.
 std::string ReasonOf(const BadExample& bad) {
@@ -50,8 +46,8 @@ class Findings {
                       {"kind", kind},
                       {"error", ReasonOf(bad)}});
     } else {
-      std::cout << kind << "  " << Printable(NameOf(bad)) << ": " << Printable(ReasonOf(bad))
-                << std::endl;
+      std::cout << kind << "  " << Printable(internal::RecordName(bad.uri, bad.key)) << ": "
+                << Printable(ReasonOf(bad)) << std::endl;
     }
   }
 

@@ -27,15 +27,16 @@ bool BadTally::Add(const Identity& identity, const BadExample& example) {
   if (!is_new) return false;
   // Storage's own errors name the file already.
   const std::string what = example.error.what();
-  const std::string name =
-      example.uri.ends_with(example.key) ? example.uri : example.uri + ": " + example.key;
-  last = what.starts_with(example.uri) ? what : name + ": " + what;
+  last = what.starts_with(example.uri) ? what : RecordName(example.uri, example.key) + ": " + what;
   return true;
 }
 
+std::string RecordName(const std::string& uri, const std::string& key) {
+  return uri.ends_with(key) ? uri : uri + ": " + key;
+}
+
 Error NamedError(const BadExample& bad) {
-  const bool key_in_uri = bad.uri.ends_with(bad.key);
-  return bad.error.Within(bad.stage).Within(key_in_uri ? bad.uri : bad.uri + ": " + bad.key);
+  return bad.error.Within(bad.stage).Within(RecordName(bad.uri, bad.key));
 }
 
 BadExamples::BadExamples(const proto::BadExamples& policy, BadTally tally,

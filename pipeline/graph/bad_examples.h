@@ -38,6 +38,9 @@ struct EpochTally {
   uint64_t filtered_out = 0;
 };
 
+/// What a record is called: its file, or its shard and key.
+std::string RecordName(const std::string& uri, const std::string& key);
+
 /// The error of a bad example, with its name.
 Error NamedError(const BadExample& bad);
 
