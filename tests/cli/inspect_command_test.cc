@@ -12,6 +12,7 @@ namespace echopipe::testing {
 namespace {
 
 using nlohmann::json;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -42,6 +43,14 @@ TEST(InspectCommandTest, TellsWhatAFolderHolds) {
                                  folder.Path("ape/1.jpg") + ": label 0, JPEG 30 x 20, colour\n"));
   EXPECT_THAT(run.out, HasSubstr(folder.Path("bee/1.jpg") + ": label 1"));
   EXPECT_THAT(run.out, ::testing::Not(HasSubstr("cow")));
+}
+
+TEST(InspectCommandTest, ShowsNoExampleWhereNoneIsAskedFor) {
+  const TempFolder folder;
+  WriteFolder(folder);
+  const ProgramRun run = RunProgram({"inspect", "--source", folder.path(), "-q", "--first", "0"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, EndsWith("records of each: 1 to 2\n"));
 }
 
 TEST(InspectCommandTest, TellsWhatShardsHoldAsJson) {

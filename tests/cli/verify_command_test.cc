@@ -175,14 +175,16 @@ TEST(VerifyCommandTest, DataThatIsAllBadIsAResultToo) {
 TEST(VerifyCommandTest, OfASpecTheWholeSourceIsReadAndDecodedAsItSays) {
   const TempFolder folder;
   for (int i = 0; i < 5; ++i) folder.Write("c/" + std::to_string(i) + ".jpg", MakeJpeg(30, 20));
+  folder.Write("c/small.jpg", MakeJpeg(10, 10));
   const std::string spec =
       folder.Write("spec.txt", "source { uri: '" + folder.path().string() +
-                                   "' shuffle { full {} } take: 2 epochs: 0 } stage { decode { "
+                                   "' shuffle { full {} } take: 2 epochs: 2 } stage { decode { "
                                    "max_pixels: 599 } } stage { center_crop { height: 900 width: "
                                    "900 } } stage { batch { size: 2 } }");
   const ProgramRun run = RunProgram({"verify", spec, "-q"});
   EXPECT_EQ(run.exit_code, 4) << run.err;
-  EXPECT_THAT(run.out, EndsWith(", 5 bad: limit_exceeded 5\n"));
+  EXPECT_THAT(Lines(run.out).back(),
+              AllOf(StartsWith("6 records, "), EndsWith(", 5 bad: limit_exceeded 5")));
 }
 
 TEST(VerifyCommandTest, NoDataIsAFailure) {
