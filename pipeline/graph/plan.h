@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,10 @@ struct Plan {
   /// The one adaptive echo point, or null.
   const EchoPoint* adaptive() const;
 };
+
+inline std::span<const proto::Source* const> SourcesOf(const proto::PipelineSpec& message) {
+  return {message.source().data(), static_cast<size_t>(message.source_size())};
+}
 
 /// Validates the spec and takes it apart; throws kInvalidArgument with the field and the reason.
 Plan MakePlan(const PipelineSpec& spec);
