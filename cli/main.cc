@@ -11,8 +11,10 @@
 #include <echopipe/cli/demo_data_command.h>
 #include <echopipe/cli/exit_code.h>
 #include <echopipe/cli/flag_names.h>
+#include <echopipe/cli/inspect_command.h>
 #include <echopipe/cli/printable.h>
 #include <echopipe/cli/run_command.h>
+#include <echopipe/cli/verify_command.h>
 
 namespace echopipe::cli {
 namespace {
@@ -22,7 +24,7 @@ constexpr const char* kExitCodes =
     "  0    all done\n"
     "  2    a wrong flag or an invalid spec\n"
     "  3    no data or no checkpoint there, or the pipeline failed\n"
-    "  4    more bad examples than bad_examples allows\n"
+    "  4    more bad examples than bad_examples allows, or for verify: any\n"
     "  130  interrupted; the figures so far were told";
 
 int Fail(const std::exception& error, int code) {
@@ -53,6 +55,8 @@ int Run(int argc, char** argv) {
   app.set_version_flag("--version", ECHOPIPE_VERSION);
   app.require_subcommand(1);
   RunCommand run(app);
+  InspectCommand inspect(app);
+  VerifyCommand verify(app);
   DemoDataCommand demo_data(app);
   DemoCommand demo(app);
   // Set last: a subcommand begins with the footer of the program.
@@ -67,6 +71,8 @@ int Run(int argc, char** argv) {
   const int parsed = Parse(app, ReversedArguments(argc, argv));
   if (parsed != kOk) return std::max(parsed, 0);
   if (run.chosen()) return run.Run();
+  if (inspect.chosen()) return inspect.Run();
+  if (verify.chosen()) return verify.Run();
   return demo_data.chosen() ? demo_data.Run() : demo.Run();
 }
 

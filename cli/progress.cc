@@ -1,8 +1,3 @@
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <stop_token>
-
 #include <echopipe/cli/numbers.h>
 #include <echopipe/cli/progress.h>
 #include <echopipe/proto/pipeline.pb.h>
@@ -17,31 +12,12 @@ std::string EpochsOf(const proto::PipelineSpec& spec) {
   return " of " + std::to_string(source.has_epochs() ? source.epochs() : 1);
 }
 
-void CallEvery(std::chrono::milliseconds period, std::stop_token stop, auto call) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  while (!stop.stop_requested()) {
-    never.wait_for(lock, stop, period, [] { return false; });
-    if (!stop.stop_requested()) call();
-  }
-}
-
 }  // namespace
 
 Progress::Progress(const Pipeline& pipeline, const PipelineSpec& spec, Console& console)
-    : pipeline_(pipeline), console_(console), epochs_(EpochsOf(spec.message())) {
-  const std::chrono::milliseconds period(console.on_terminal() ? 200 : 5000);
-  ticker_ = std::jthread([this, period](const std::stop_token& stop) {
-    CallEvery(period, stop, [this] { console_.Status(Text()); });
-  });
-}
-
-Progress::~Progress() {
-  ticker_.request_stop();
-  ticker_.join();
-  console_.ClearStatus();
-}
+    : pipeline_(pipeline),
+      epochs_(EpochsOf(spec.message())),
+      ticker_(console, [this] { return Text(); }) {}
 
 std::string Progress::Text() const {
   const PipelineStats stats = pipeline_.Stats();

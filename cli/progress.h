@@ -3,19 +3,18 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
-#include <thread>
 
 #include <echopipe/cli/console.h>
+#include <echopipe/cli/status_ticker.h>
 #include <echopipe/pipeline/pipeline.h>
 
 namespace echopipe::cli {
 
-/// Tells every now and then how far a pipeline is, from a thread of its own until it is destroyed.
+/// Tells every now and then how far a pipeline is, until it is destroyed.
 class Progress {
  public:
   /// Both must outlive this.
   Progress(const Pipeline& pipeline, const PipelineSpec& spec, Console& console);
-  ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -29,11 +28,10 @@ class Progress {
   std::string Text() const;
 
   const Pipeline& pipeline_;
-  Console& console_;
   std::string epochs_;  // " of 3"
   std::atomic<uint64_t> epoch_{0};
   std::atomic<uint64_t> step_{0};
-  std::jthread ticker_;
+  StatusTicker ticker_;  // last: it looks at the others
 };
 
 }  // namespace echopipe::cli

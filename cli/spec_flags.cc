@@ -128,6 +128,11 @@ proto::Source& SourceOf(proto::PipelineSpec& spec) {
   return spec.source_size() == 0 ? *spec.add_source() : *spec.mutable_source(0);
 }
 
+// These say which records come when, not what they are.
+bool IsOfOrder(std::string_view field) {
+  return field == "shuffle" || field == "epochs" || field == "take";
+}
+
 std::string WithExample(std::string_view help, const std::string& flag, std::string_view sample) {
   const bool quoted = sample.find_first_of(" :\"") != std::string_view::npos;
   const std::string quote = quoted ? "'" : "";
@@ -136,9 +141,11 @@ std::string WithExample(std::string_view help, const std::string& flag, std::str
 
 }  // namespace
 
-SpecFlags::SpecFlags(CLI::App& command) {
+SpecFlags::SpecFlags(CLI::App& command, Parts parts) {
   AddUris(command);
-  AddFields(command);
+  AddSourceFields(command, parts);
+  if (parts == Parts::kRecords) return;
+  AddSpecFields(command);
   AddStages(command);
 }
 
@@ -162,25 +169,33 @@ void SpecFlags::AddUris(CLI::App& command) {
       ->group("Source");
 }
 
-void SpecFlags::AddFields(CLI::App& command) {
-  const auto add = [&](const FieldDescriptor& field, auto message_of) {
-    const std::string flag = FlagName(field.name());
-    const FieldHelp help = HelpFor(field.name());
-    const auto edit_for = [&field, message_of, help](std::string value) -> Edit {
-      return [&field, message_of, help, value = std::move(value)](proto::PipelineSpec& spec) {
-        SetField(message_of(spec), field, value, help.sample);
-      };
+template <class MessageOf>
+void SpecFlags::AddField(CLI::App& command, const FieldDescriptor& field, MessageOf message_of) {
+  const std::string flag = FlagName(field.name());
+  const FieldHelp help = HelpFor(field.name());
+  const auto edit_for = [&field, message_of, help](std::string value) -> Edit {
+    return [&field, message_of, help, value = std::move(value)](proto::PipelineSpec& spec) {
+      SetField(message_of(spec), field, value, help.sample);
     };
-    AddFlag(command, flag, WithExample(help.text, flag, help.sample), edit_for)->group("Source");
   };
+  AddFlag(command, flag, WithExample(help.text, flag, help.sample), edit_for)->group("Source");
+}
+
+void SpecFlags::AddSourceFields(CLI::App& command, Parts parts) {
   const Descriptor& source = *proto::Source::descriptor();
   for (int i = 0; i < source.field_count(); ++i) {
-    if (!source.field(i)->is_repeated()) add(*source.field(i), SourceOf);
+    const FieldDescriptor& field = *source.field(i);
+    if (field.is_repeated() || (parts == Parts::kRecords && IsOfOrder(field.name()))) continue;
+    AddField(command, field, SourceOf);
   }
+}
+
+void SpecFlags::AddSpecFields(CLI::App& command) {
   const Descriptor& spec = *proto::PipelineSpec::descriptor();
   for (int i = 0; i < spec.field_count(); ++i) {
     if (spec.field(i)->is_repeated()) continue;
-    add(*spec.field(i), [](proto::PipelineSpec& s) -> proto::PipelineSpec& { return s; });
+    AddField(command, *spec.field(i),
+             [](proto::PipelineSpec& s) -> proto::PipelineSpec& { return s; });
   }
 }
 

@@ -8,6 +8,10 @@
 
 #include <echopipe/pipeline/spec.h>
 
+namespace google::protobuf {
+class FieldDescriptor;
+}
+
 namespace echopipe::cli {
 
 /// The flags that describe a pipeline: one for each field of the spec and of its source, and one
@@ -15,8 +19,13 @@ namespace echopipe::cli {
 /// or stage has its flag at once.
 class SpecFlags {
  public:
+  enum class Parts {
+    kAll,
+    kRecords,  ///< where records are and how they are stored
+  };
+
   /// Adds the flags to `command`, which must not be used after this has gone.
-  explicit SpecFlags(CLI::App& command);
+  explicit SpecFlags(CLI::App& command, Parts parts = Parts::kAll);
   SpecFlags(const SpecFlags&) = delete;
   SpecFlags& operator=(const SpecFlags&) = delete;
 
@@ -28,8 +37,12 @@ class SpecFlags {
   using Edit = std::function<void(proto::PipelineSpec&)>;
 
   void AddUris(CLI::App& command);
-  void AddFields(CLI::App& command);
+  void AddSourceFields(CLI::App& command, Parts parts);
+  void AddSpecFields(CLI::App& command);
   void AddStages(CLI::App& command);
+  template <class MessageOf>
+  void AddField(CLI::App& command, const google::protobuf::FieldDescriptor& field,
+                MessageOf message_of);
   CLI::Option* AddFlag(CLI::App& command, const std::string& name, const std::string& help,
                        std::function<Edit(std::string value)> edit_for);
 

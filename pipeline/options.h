@@ -10,6 +10,7 @@
 #include <echopipe/base/clock.h>
 #include <echopipe/io/http_storage.h>
 #include <echopipe/io/storage.h>
+#include <echopipe/pipeline/stats.h>
 
 namespace echopipe {
 
@@ -43,6 +44,9 @@ struct RuntimeOptions {
   /// Told of what a person may want to know (files passed over, bad examples); quiet by default.
   /// Called on any thread, one call at a time.
   std::function<void(std::string_view message)> log = nullptr;
+  /// Told of each record that is left out as bad, once, in the order of the stream. Called on any
+  /// thread, one call at a time.
+  std::function<void(const BadExample& bad)> on_bad_example = nullptr;
   /// Writes down in this file what an adaptive echo point decides. A log that is there is replaced;
   /// by Restore(), from the checkpoint's place on. It never lags behind a checkpoint. Empty: none.
   std::string decision_log = {};

@@ -38,8 +38,13 @@ Error NamedError(const BadExample& bad) {
   return bad.error.Within(bad.stage).Within(key_in_uri ? bad.uri : bad.uri + ": " + bad.key);
 }
 
-BadExamples::BadExamples(const proto::BadExamples& policy, BadTally tally, Log log)
-    : policy_(policy), log_(std::move(log)), tally_(std::move(tally)), count_(tally_.bad.size()) {}
+BadExamples::BadExamples(const proto::BadExamples& policy, BadTally tally,
+                         const RuntimeOptions& options)
+    : policy_(policy),
+      log_(options.log),
+      on_bad_example_(options.on_bad_example),
+      tally_(std::move(tally)),
+      count_(tally_.bad.size()) {}
 
 void BadExamples::CountRecord(const Identity& identity) { tally_.CountRecord(identity); }
 
@@ -51,6 +56,7 @@ void BadExamples::Add(const Identity& identity, const BadExample& bad) {
       if (named_.size() < kNamed) named_.push_back(bad);
     }
     if (log_) log_("skipped " + tally_.last);
+    if (on_bad_example_) on_bad_example_(bad);
     if (policy_.has_max_count() && tally_.bad.size() > policy_.max_count()) {
       ThrowTooMany(tally_.bad.size(), "at most " + std::to_string(policy_.max_count()));
     }

@@ -11,6 +11,7 @@
 #include <echopipe/base/error.h>
 #include <echopipe/base/mutex.h>
 #include <echopipe/pipeline/example.h>
+#include <echopipe/pipeline/options.h>
 #include <echopipe/pipeline/stats.h>
 #include <echopipe/proto/pipeline.pb.h>
 
@@ -53,10 +54,8 @@ inline bool EndsPipeline(const Error& error, bool fail_on_bad) {
 ///          the stream.
 class BadExamples {
  public:
-  using Log = std::function<void(std::string_view)>;
-
-  /// Goes on from `tally`.
-  BadExamples(const proto::BadExamples& policy, BadTally tally, Log log);
+  /// Goes on from `tally`; tells the options' callbacks.
+  BadExamples(const proto::BadExamples& policy, BadTally tally, const RuntimeOptions& options);
 
   /// Another place of the stream has come; fresh ones count as records.
   void CountRecord(const Identity& identity);
@@ -79,7 +78,8 @@ class BadExamples {
   [[noreturn]] void ThrowTooMany(uint64_t bad, std::string wanted) const;
 
   proto::BadExamples policy_;
-  Log log_;
+  std::function<void(std::string_view)> log_;
+  std::function<void(const BadExample&)> on_bad_example_;
   BadTally tally_;
   mutable Mutex mutex_;
   uint64_t count_ ECHOPIPE_GUARDED_BY(mutex_) = 0;

@@ -118,7 +118,7 @@ Graph::Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::share
       worker_limit_(tbb::global_control::max_allowed_parallelism, WorkerLimit(options)),
       threads_(ThreadsFor(options)),
       opened_(clock_->Now()),
-      bad_examples_(spec_.bad_examples(), start ? start->bad : BadTally(), options.log),
+      bad_examples_(spec_.bad_examples(), start ? start->bad : BadTally(), options),
       arena_(threads_, ReservedSlots()),
       alarm_(std::make_shared<Alarm>(this)) {
   // The graph works in the arena it is made in. Several threads may wait for it at once.

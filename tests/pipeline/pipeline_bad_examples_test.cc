@@ -288,6 +288,21 @@ TEST(PipelineBadExamplesTest, WhatIsSkippedIsLogged) {
   }
 }
 
+TEST(PipelineBadExamplesTest, EachBadRecordIsToldOnceInTheOrderOfTheStream) {
+  const MixedFolder folder;
+  std::vector<std::string> told;
+  const auto pipeline = Pipeline::Open(
+      Spec(folder.path(), "epochs: 2",
+           "stage { echo { factor: 2 shuffle_buffer: 4 spacing: 0 } }" + std::string(kStages),
+           "policy: SKIP"),
+      {.on_bad_example = [&](const BadExample& bad) { told.push_back(bad.uri + bad.stage); }});
+  CountKeys(*pipeline);
+  std::vector<std::string> named;
+  for (const BadExample& bad : pipeline->Stats().bad_examples) named.push_back(bad.uri + bad.stage);
+  EXPECT_THAT(told, SizeIs(4));
+  EXPECT_EQ(told, named);
+}
+
 TEST(PipelineBadExamplesTest, AThrowingLogEndsThePipelineWithAnError) {
   const MixedFolder folder;
   const auto pipeline = Pipeline::Open(Spec(folder.path(), "", kStages, "policy: SKIP"),
