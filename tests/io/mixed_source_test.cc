@@ -198,8 +198,9 @@ TEST_F(MixedSourceTest, RecordsOfEverySourceAreReadAgainByTheirPlaces) {
 
 TEST_F(MixedSourceTest, WhatEndsOneSourceEndsTheMixInItsTurn) {
   storage_->Put("empty.tfrecord", "");
-  const auto harness = Open({"uri: 'root'", "uri: 'empty.tfrecord'"}, {.seed = 1});
-  const std::vector<std::string> all = Open({"uri: 'root'", Records()}, {.seed = 1})->TakeAll();
+  const auto harness = Open({"uri: 'root' weight: 9", "uri: 'empty.tfrecord'"}, {.seed = 1});
+  const std::vector<std::string> all =
+      Open({"uri: 'root' weight: 9", Records()}, {.seed = 1})->TakeAll();
   const auto before = std::find_if_not(all.begin(), all.end(), IsOfFolder) - all.begin();
   ASSERT_GT(before, 0);
   EXPECT_THAT(harness->TakeAll(), SizeIs(before));
