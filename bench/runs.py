@@ -5,6 +5,8 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -12,6 +14,29 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 def build_program():
     subprocess.run([ROOT / "scripts/build-program"], check=True)
     return ROOT / "build/program/cli/echopipe"
+
+
+def make_photos(program, folder, images):
+    if not folder.exists():
+        print(f"making photos in {folder} ...", file=sys.stderr)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([program, "demo-data", folder, "--images", str(images)], check=True,
+                       stdout=subprocess.DEVNULL)
+    return folder
+
+
+def run_with_timeline(program, photos, link, flags):
+    """Over a link with these flags of bench/netlab: the run's figures, and its timeline's lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        timeline = pathlib.Path(folder) / "timeline"
+        words = [str(program), "run", "--source", "{URL}", *flags, "--timeline", str(timeline),
+                 "-q", "--json"]
+        command = " ".join(f"'{word}'".replace("{URL}", "'\"$NETLAB_URL\"'") for word in words)
+        lab = [ROOT / "bench/netlab", *link, "--serve", photos, "--", "sh", "-c",
+               "exec " + command]
+        out = subprocess.run(lab, check=True, stdout=subprocess.PIPE, text=True).stdout
+        lines = [json.loads(line) for line in timeline.read_text(encoding="utf-8").splitlines()]
+    return json.loads(out), lines
 
 
 def output_of(*command):

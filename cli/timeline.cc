@@ -44,6 +44,11 @@ void Timeline::Run(const std::stop_token& stop) {
 }
 
 void Timeline::Write(const PipelineStats& last, const PipelineStats& now) {
+  const std::lock_guard lock(mutex_);
+  file_ << TimelineLine(last, now) << std::endl;
+}
+
+std::string TimelineLine(const PipelineStats& last, const PipelineStats& now) {
   const double seconds = std::max(now.seconds - last.seconds, 1e-9);
   const double fresh = static_cast<double>(now.fresh - last.fresh);
   const double examples = static_cast<double>(now.examples - last.examples);
@@ -57,8 +62,7 @@ void Timeline::Write(const PipelineStats& last, const PipelineStats& now) {
   // Until the first batch waiting is start-up, which the figures leave out from then on.
   const double stalled = now.stall_s - (last.batches == 0 ? 0 : last.stall_s);
   line["stall_share"] = std::clamp(stalled / seconds, 0.0, 1.0);
-  const std::lock_guard lock(mutex_);
-  file_ << line.dump() << std::endl;
+  return line.dump();
 }
 
 }  // namespace echopipe::cli

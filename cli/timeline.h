@@ -9,12 +9,16 @@
 
 namespace echopipe::cli {
 
-/// Writes a line of JSON for each second of a pipeline's run, from a thread of its own:
+/// What happened from one reading of a pipeline's figures to the next, as a line of JSON:
 ///
 ///     {"second":3,"fresh_per_s":812,"examples_per_s":1600,"factor":1.97,"runway_s":0.2,
 ///      "stall_share":0.01}
 ///
-/// The factor is null in a second without a fresh example.
+/// "second" is the later reading's, since the pipeline was opened, and so is the runway. The factor
+/// is null without a fresh example.
+std::string TimelineLine(const PipelineStats& last, const PipelineStats& now);
+
+/// Writes such a line for each second of a pipeline's run, from a thread of its own.
 class Timeline {
  public:
   /// `pipeline` must outlive this. Throws kIo if the file cannot be written.

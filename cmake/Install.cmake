@@ -1,4 +1,5 @@
-# find_package(echopipe) gives echopipe::pipeline; the prefix may be moved afterwards.
+# find_package(echopipe) gives echopipe::pipeline, pkg-config its flags; the prefix may be moved
+# afterwards.
 include(CMakePackageConfigHelpers)
 include(${CMAKE_CURRENT_LIST_DIR}/PublicHeaders.cmake)
 
@@ -20,6 +21,17 @@ write_basic_package_version_file(
 install(
   FILES ${PROJECT_BINARY_DIR}/echopipeConfig.cmake ${PROJECT_BINARY_DIR}/echopipeConfigVersion.cmake
   DESTINATION ${ECHOPIPE_CONFIG_DIR})
+
+set(ECHOPIPE_PC_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH ECHOPIPE_PREFIX_FROM_PC /${ECHOPIPE_PC_DIR} /)
+# There is one library, static or shared: a static one always needs those behind it.
+if(ECHOPIPE_LIBRARY_TYPE STREQUAL "STATIC_LIBRARY")
+  set(ECHOPIPE_PC_LIBS " -lopencv_imgproc -lopencv_core")
+  set(ECHOPIPE_PC_REQUIRES " tbb protobuf libcurl libjpeg libpng libwebp libhwy libisal")
+endif()
+configure_file(
+  ${CMAKE_CURRENT_LIST_DIR}/echopipe.pc.in ${PROJECT_BINARY_DIR}/echopipe.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/echopipe.pc DESTINATION ${ECHOPIPE_PC_DIR})
 
 if(TARGET echopipe_cli)
   install(TARGETS echopipe_cli)

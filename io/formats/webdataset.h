@@ -20,7 +20,7 @@ namespace echopipe::internal {
 
 /// Which members of a sample become what; extensions in lower case.
 struct SampleMembers {
-  std::vector<std::string> image = {"jpg", "jpeg", "png"};  ///< the first there is wins
+  std::vector<std::string> image = {"jpg", "jpeg", "png", "webp", "bmp"};  ///< the first wins
   std::string label = "cls";                                ///< empty: samples have no label
 };
 

@@ -82,7 +82,8 @@ void AdaptiveJoint::DrawFresh(Outbox& outbox) {
   NoteAdmission(*item, outbox);
   Log(Decision::kFresh);
   const bool ends_epoch = item->ends_epoch;
-  last_epoch_ended_ = ends_epoch && item->stream_epoch + 1 == options_.epochs;
+  last_epoch_ended_ =
+      item->ends_stream || (ends_epoch && item->stream_epoch + 1 == options_.epochs);
   const bool worth_repeating = item->example || item->batch;
   Give(worth_repeating ? echo_.Admit(std::move(item), ends_epoch)
                        : echo_.Pass(std::move(item), ends_epoch),

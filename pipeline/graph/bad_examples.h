@@ -30,7 +30,8 @@ struct BadTally {
   bool Add(const Identity& identity, const BadExample& example);
 };
 
-/// The places of an epoch that have come to the batch stage.
+/// The places of an epoch that have come to the batch stage, but for echoes of an adaptive point:
+/// whether an epoch is empty is not to depend on the moment.
 struct EpochTally {
   uint64_t examples = 0;
   uint64_t bad = 0;

@@ -44,16 +44,22 @@ class BatchBuilder {
   void set_epoch(uint64_t epoch) { content_->epoch = epoch; }
   bool ends_epoch() const { return ends_epoch_; }
   void set_ends_epoch() { ends_epoch_ = true; }
+  /// Nothing will come behind it.
+  bool ends_stream() const { return ends_stream_; }
+  void set_ends_stream() { ends_stream_ = true; }
   /// Its number among the batches, given when it is sealed.
   uint64_t sequence() const { return sequence_; }
   /// The places of the stream that its examples came from, as the shadow's log tells them.
   struct Places {
     uint64_t begin = 0;
     uint64_t end = 0;
+    uint64_t next = 0;  ///< what follows it begins there
   };
   const Places& places() const { return places_; }
   void set_begin(uint64_t place) { places_.begin = place; }
-  void set_end(uint64_t place) { places_.end = place; }
+  void set_end(uint64_t place) { places_.end = places_.next = place; }
+  /// Places up to there give no example of a later batch.
+  void set_next(uint64_t place) { places_.next = place; }
   /// Where a batch that is made again goes.
   const std::shared_ptr<const Destination>& destination() const { return destination_; }
   void set_destination(std::shared_ptr<const Destination> to) { destination_ = std::move(to); }
@@ -77,6 +83,7 @@ class BatchBuilder {
   Places places_;
   std::shared_ptr<const Destination> destination_;
   bool ends_epoch_ = false;
+  bool ends_stream_ = false;
   std::atomic<size_t> open_{1};  // fills not done, and the seal
 };
 

@@ -40,11 +40,12 @@ void BatchJoint::Accept(Message message, Outbox& outbox) {
   try {
     if (message.kind == Message::Kind::kEnd) return End(std::move(message.error), outbox);
     const bool ends_epoch = message.item->ends_epoch;
+    ends_stream_ = ends_epoch && message.item->stream_epoch + 1 == options_.epochs;
     if (!message.item->example) logs_.gaps.back().Add({.place = places_, .bad = message.item->bad});
     bad_examples_->CountRecord(message.item->identity);
     CountNeed(*message.item);
     if (message.item->example) {
-      ++epoch_.examples;
+      epoch_.examples += CountsForEpoch(*message.item) ? 1 : 0;
       Place(std::move(message.item), outbox);
     } else {
       outbox.Consumed(1);
@@ -97,6 +98,7 @@ void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
   partial_->set_end(places_ + 1);
   partial_->set_epoch(item->stream_epoch);
   if (item->ends_epoch && options_.steps_per_epoch == 0) partial_->set_ends_epoch();
+  if (ends_stream_) partial_->set_ends_stream();
   item->builder = partial_;
   outbox.SendAs(0, Message::Of(std::move(item)));
   if (partial_->size() < options_.batch.size()) return;
@@ -106,12 +108,18 @@ void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
   if (!options_.holds_batches()) SendHeld(outbox);
 }
 
+// Echoes that are the moment's decide nothing about an epoch.
+bool BatchJoint::CountsForEpoch(const Item& item) const {
+  return !options_.adaptive_echo || item.identity.use[*options_.adaptive_echo] == 0;
+}
+
 void BatchJoint::CountTombstone(const Item& item) {
+  const uint64_t count = CountsForEpoch(item) ? 1 : 0;
   if (item.bad) {
-    ++epoch_.bad;
+    epoch_.bad += count;
     bad_examples_->Add(item.identity, *item.bad);
   } else {
-    ++epoch_.filtered_out;
+    epoch_.filtered_out += count;
   }
 }
 
@@ -119,12 +127,15 @@ void BatchJoint::EndEpoch(Outbox& outbox) {
   bad_examples_->EndEpoch();
   CheckNotEmpty(std::exchange(epoch_, {}));
   CheckMemory();
+  if (ends_stream_ && partial_) partial_->set_ends_stream();
   if (options_.steps_per_epoch > 0) return;
-  if (options_.across_epochs() || !options_.drop()) {
-    const std::shared_ptr<BatchBuilder>& last = partial_ ? partial_ : held_;
-    if (last) last->set_ends_epoch();
-  } else if (held_) {
-    held_->set_ends_epoch();
+  const bool takes_partial = options_.across_epochs() || !options_.drop();
+  const std::shared_ptr<BatchBuilder>& last = takes_partial && partial_ ? partial_ : held_;
+  if (last) {
+    last->set_ends_epoch();
+    if (ends_stream_) last->set_ends_stream();
+    // Else a run that goes on behind it might still draw an echo into this epoch.
+    last->set_next(places_ + 1);
   }
   SendHeld(outbox);
   if (!options_.across_epochs()) SendOrDropPartial(outbox);
@@ -132,7 +143,7 @@ void BatchJoint::EndEpoch(Outbox& outbox) {
 
 // Nothing tells that the next epoch would be better, and without end there might never be a batch.
 void BatchJoint::CheckNotEmpty(const EpochTally& epoch) const {
-  if (options_.endless && options_.drop() && !options_.across_epochs() && epoch.examples > 0 &&
+  if (options_.endless() && options_.drop() && !options_.across_epochs() && epoch.examples > 0 &&
       epoch.examples < options_.batch.size()) {
     throw Error({.code = ErrorCode::kEmpty,
                  .what = "an epoch gave no batch, and there is no last one: remainders are "
@@ -182,8 +193,10 @@ void BatchJoint::SendBatch(std::shared_ptr<BatchBuilder> builder, Outbox& outbox
   auto item = std::make_shared<Item>();
   item->stream_epoch = builder->epoch();
   item->ends_epoch = builder->ends_epoch();
+  item->ends_stream = builder->ends_stream();
   logs_.batches.Add({.begin = builder->places().begin,
                      .end = builder->places().end,
+                     .next = builder->places().next,
                      .epoch = builder->epoch(),
                      .ends_epoch = builder->ends_epoch(),
                      .by_failure = by_failure});

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,8 @@ namespace echopipe::internal {
 /// whose `builder` is sealed. A credit from downstream is for a batch; it returns the credits of
 /// the batch's examples. A full batch is held back where what follows may still make it the last of
 /// its epoch: until the next example if tombstones may come, until the next full batch if
-/// remainders are dropped. An epoch in which no example has come ends the stream with kEmpty, as
+/// remainders are dropped. An epoch in which no example has come, but echoes of an adaptive
+/// point, ends the stream with kEmpty, as
 /// does one with too many bad examples with kLimitExceeded. A memory cap that is too small ends it
 /// with kResourceExhausted, in the place of the batch after which that is known.
 class BatchJoint final : public Joint {
@@ -29,13 +31,16 @@ class BatchJoint final : public Joint {
   struct Options {
     proto::Batch batch;
     uint64_t steps_per_epoch = 0;
-    bool endless = false;          ///< the source has no last epoch
+    uint64_t epochs = 1;  ///< of the source; 0: it has no last one
+    /// An adaptive one's place among the echo points of examples.
+    std::optional<size_t> adaptive_echo = {};
     bool may_skip = false;         ///< tombstones may come
     uint64_t memory_cap = 0;       ///< 0: none
     uint64_t batches_echoed = 0;   ///< the most that are held behind it
     uint64_t batches_before = 0;   ///< made before the start, by another process
     EpochTally epoch_before = {};  ///< and what of the epoch had come
 
+    bool endless() const { return epochs == 0; }
     bool across_epochs() const { return batch.across_epochs() || steps_per_epoch > 0; }
     bool drop() const { return batch.remainder() == proto::Batch::DROP; }
     bool holds_batches() const {
@@ -53,6 +58,7 @@ class BatchJoint final : public Joint {
   void CountNeed(const Item& item);
   void CheckMemory();
   void Place(std::shared_ptr<Item> item, Outbox& outbox);
+  bool CountsForEpoch(const Item& item) const;
   void CountTombstone(const Item& item);
   void EndEpoch(Outbox& outbox);
   void CheckNotEmpty(const EpochTally& epoch) const;
@@ -86,6 +92,7 @@ class BatchJoint final : public Joint {
   };
   std::map<std::pair<size_t, EchoOrder::Slot>, Remade> remade_;
   std::deque<uint64_t> sizes_;  // of the batches whose credit has not come
+  bool ends_stream_ = false;    // the last place of all has come
   bool ended_ = false;
 };
 

@@ -68,6 +68,7 @@ void EchoPointJoint::Send(const EpochDrawn<Item>& drawn, Outbox& outbox) {
   item->stream_epoch = drawn.stream_epoch;
   item->need = need_;
   item->ends_epoch = drawn.ends_epoch;
+  item->ends_stream = false;  // uses of it will
   draws_ += 1;
   window_.Sent();
   outbox.Send(Message::Of(std::move(item)));

@@ -148,7 +148,8 @@ void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* s
                             (plan.adaptive() != nullptr ? kAdaptiveBatchesAhead : 0);
   BatchJoint::Options batch_options{.batch = plan.batch,
                                     .steps_per_epoch = spec_.steps_per_epoch(),
-                                    .endless = plan.endless(),
+                                    .epochs = plan.epochs,
+                                    .adaptive_echo = plan.adaptive_echo(),
                                     .may_skip = plan.may_skip,
                                     .memory_cap = options_.memory_cap};
   for (const EchoPoint& point : plan.batch_echoes) {
@@ -264,7 +265,7 @@ Graph::JointNode& Graph::AddEcho(const Layout& layout, const EchoPoint& point,
     std::optional<AdaptiveJoint::Start> start;
     if (from != nullptr) start = {from->adaptive.value(), ResidentsAtOnce(from->residents)};
     // An epoch of so many steps has nothing to do with the source's, and a batch of two epochs
-    // ends the first and counts as the second.
+    // ends the first and counts as the second. Of these, the last says that it is.
     const bool epochs_known = position.gaps != nullptr ||
                               (spec_.steps_per_epoch() == 0 && !layout.plan.batch.across_epochs());
     auto joint = std::make_unique<AdaptiveJoint>(
@@ -399,6 +400,7 @@ void Graph::Fill(const Message& message, FillNode::output_ports_type& ports) {
   auto item = std::make_shared<Item>();
   item->stream_epoch = builder->epoch();
   item->ends_epoch = builder->ends_epoch();
+  item->ends_stream = builder->ends_stream();
   item->batch = builder->Finish();
   item->destination = builder->destination();
   Message whole = Message::Of(std::move(item));

@@ -43,6 +43,7 @@ struct Item {
   /// an echo point both are counted in draws: n places become floor(n e).
   uint64_t stream_epoch = 0;
   bool ends_epoch = false;
+  bool ends_stream = false;  ///< of a batch: no other will come; where that is known
 
   MemoryNeed need;
 

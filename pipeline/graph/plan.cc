@@ -158,6 +158,13 @@ EchoPoint PointFor(const proto::Echo& echo, bool of_batches, uint64_t default_sp
 
 }  // namespace
 
+std::optional<size_t> Plan::adaptive_echo() const {
+  for (size_t i = 0; i < echoes.size(); ++i) {
+    if (echoes[i].adaptive) return i;
+  }
+  return std::nullopt;
+}
+
 const EchoPoint* Plan::adaptive() const {
   for (const std::vector<EchoPoint>* points : {&echoes, &batch_echoes}) {
     for (const EchoPoint& point : *points) {

@@ -51,6 +51,8 @@ struct Plan {
   bool endless() const { return epochs == 0; }
   /// The one adaptive echo point, or null.
   const EchoPoint* adaptive() const;
+  /// Where that is among the echo points of examples, if it is one.
+  std::optional<size_t> adaptive_echo() const;
 };
 
 inline std::span<const proto::Source* const> SourcesOf(const proto::PipelineSpec& message) {

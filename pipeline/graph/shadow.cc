@@ -68,6 +68,7 @@ ShadowState::EchoPoint<T> ShadowEcho<T>::State() const {
 Shadow::Shadow(const Plan& plan, const ShadowState* start, ShadowLogs& logs, Source& source)
     : logs_(logs),
       source_(source),
+      adaptive_echo_(plan.adaptive_echo()),
       echoes_(
           MakeEchoes<ShadowItem>(plan.echoes, start ? &start->echoes : nullptr, logs.decisions)),
       batch_echoes_(MakeEchoes<ShadowBatch>(
@@ -133,8 +134,8 @@ std::shared_ptr<const ShadowBatch> Shadow::MakeBatch() {
   batch->ends_epoch = log->ends_epoch;
   batch->epoch = log->epoch;
   const uint64_t& place = places_.back();
-  while (place < log->end) {
-    const bool inside = place >= log->begin;
+  while (place < log->next) {
+    const bool inside = place >= log->begin && place < log->end;
     std::shared_ptr<const ShadowItem> item = PullItem(echoes_.size());
     if (!item) return nullptr;
     Count(*item);
@@ -146,7 +147,9 @@ std::shared_ptr<const ShadowBatch> Shadow::MakeBatch() {
 void Shadow::Count(const ShadowItem& item) {
   bad_.CountRecord(item.identity);
   if (item.bad) bad_.Add(item.identity, *item.bad);
-  ++(!item.tombstone ? epoch_.examples : item.bad ? epoch_.bad : epoch_.filtered_out);
+  if (!adaptive_echo_ || item.identity.use[*adaptive_echo_] == 0) {
+    ++(!item.tombstone ? epoch_.examples : item.bad ? epoch_.bad : epoch_.filtered_out);
+  }
   if (item.ends_epoch) epoch_ = {};
 }
 

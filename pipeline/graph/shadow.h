@@ -129,6 +129,7 @@ class Shadow {
   uint64_t steps_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
   uint64_t batches_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
   uint64_t records_ ECHOPIPE_GUARDED_BY(mutex_) = 0;  // not yet told the source
+  const std::optional<size_t> adaptive_echo_;
   std::vector<ShadowEcho<ShadowItem>> echoes_ ECHOPIPE_GUARDED_BY(mutex_);
   std::vector<ShadowEcho<ShadowBatch>> batch_echoes_ ECHOPIPE_GUARDED_BY(mutex_);
   std::vector<uint64_t> places_ ECHOPIPE_GUARDED_BY(mutex_);  // by edge: pulled from it so far

@@ -61,6 +61,7 @@ struct ShadowLogs {
   struct Batch {
     uint64_t begin = 0;
     uint64_t end = 0;
+    uint64_t next = 0;  ///< behind it, what gives no example any more: the rest of its epoch
     uint64_t epoch = 0;
     bool ends_epoch = false;
     bool by_failure = false;  ///< smaller than it would be, as everything ended by an error

@@ -162,7 +162,7 @@ std::string FixedAdvice(const AdaptiveStats& adaptive, double factor) {
   std::ranges::sort(factors);
   const double low = factors[factors.size() / 10];
   const double high = factors[factors.size() - 1 - factors.size() / 10];
-  if (high <= 1.02) return "but for short stops, no echo at all would do";
+  if (high <= 1.02 || Rounded(factor) <= 1) return "but for short stops, no echo at all would do";
   if (high <= 1.25 * low)
     return "a fixed factor of " + Factor(Rounded(factor)) + " would do as well";
   return "over time it was between " + Factor(Rounded(low)) + " and " + Factor(Rounded(high)) +
@@ -177,7 +177,7 @@ std::string AdaptiveSentence(const PipelineStats& stats) {
     return name + " repeated nothing: what is in front of it keeps up, and no echo would do";
   }
   return name + " made " + Format("%.0f%%", adaptive.echo_share * 100) +
-         " of its draws echoes, as a fixed factor of " + Factor(Rounded(point->factor_effective)) +
+         " of its draws echoes, as a fixed factor of " + Format("%.3g", point->factor_effective) +
          " would, and bridged " + Format("%.3g s", adaptive.longest_bridged_s) +
          " at the longest; " + FixedAdvice(adaptive, point->factor_effective);
 }

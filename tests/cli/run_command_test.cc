@@ -489,6 +489,9 @@ TEST_F(RunCommandAdaptiveTest, AReplayDeliversWhatTheRunDid) {
   const json figures = json::parse(live.out);
   EXPECT_GT(figures["adaptive"]["echoes"], 0);
   EXPECT_THAT(figures["verdict"].get<std::string>(), HasSubstr("adaptive echo after decode"));
+  uint64_t echoes = 0;
+  for (const json& span : figures["adaptive"]["history"]) echoes += span["echoes"].get<uint64_t>();
+  EXPECT_EQ(echoes, figures["adaptive"]["echoes"]);
   const ProgramRun replay = RunProgram(Adaptive({"--replay", log(), "--hash", "--json"}));
   ASSERT_EQ(replay.exit_code, 0) << replay.err;
   EXPECT_EQ(json::parse(replay.out)["hash"], figures["hash"]);

@@ -133,6 +133,28 @@ TEST(CheckpointBytesTest, NamesMayBeAnyBytes) {
   EXPECT_EQ(PipelineCheckpoint::FromBytes(bytes).ToBytes(), bytes);
 }
 
+// protobuf neither writes nor reads strings that are not UTF-8.
+void ExpectNoStrings(const pb::Descriptor& message) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const pb::FieldDescriptor& field = *message.field(i);
+    EXPECT_NE(field.type(), pb::FieldDescriptor::TYPE_STRING) << field.full_name();
+  }
+  for (int i = 0; i < message.nested_type_count(); ++i) ExpectNoStrings(*message.nested_type(i));
+}
+
+TEST(CheckpointBytesTest, NamesInTheSpecMayBeAnyBytes) {
+  for (const pb::Descriptor* message :
+       {proto::Checkpoint::descriptor(), proto::PipelineSpec::descriptor()}) {
+    const pb::FileDescriptor& file = *message->file();
+    for (int i = 0; i < file.message_type_count(); ++i) ExpectNoStrings(*file.message_type(i));
+  }
+  const PipelineSpec spec =
+      Spec(kFolder, "stage { map { function: '\\377' } } " + kStages).WithMap("\xff", [](Example&) {
+      });
+  const std::string bytes = CheckpointAfter(1, spec, Pictures()).ToBytes();
+  EXPECT_EQ(PipelineCheckpoint::FromBytes(bytes).ToBytes(), bytes);
+}
+
 TEST(CheckpointBytesTest, EveryTruncationIsRefused) {
   const std::string bytes = Checkpoint().ToBytes();
   for (size_t size = 0; size < bytes.size(); ++size) {

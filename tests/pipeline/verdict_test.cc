@@ -170,5 +170,85 @@ TEST(VerdictTest, APipelineWithoutStagesHasOneTooAndNamesNoConsumerAsAPlace) {
                                                   HasSubstr("before batch for about 8.0 times")));
 }
 
+// ---- with an adaptive echo
+
+/// Whose consumer hardly waits, and which drew so much in each second.
+PipelineStats AdaptiveStatsOf(const std::vector<AdaptiveStats::Span>& history) {
+  PipelineStats stats = StatsOf(0.006, 0.001, 0.0001, 0.002);
+  stats.stall_share = 0.01;
+  AdaptiveStats adaptive{.longest_bridged_s = 2.345, .history = history};
+  for (const AdaptiveStats::Span& span : history) {
+    adaptive.fresh += span.fresh;
+    adaptive.echoes += span.echoes;
+  }
+  const auto draws = static_cast<double>(adaptive.fresh + adaptive.echoes);
+  adaptive.echo_share = static_cast<double>(adaptive.echoes) / draws;
+  stats.adaptive = adaptive;
+  stats.echo_points = {{.position = "after decode",
+                        .factor = 8,
+                        .adaptive = true,
+                        .factor_effective = draws / static_cast<double>(adaptive.fresh)}};
+  return stats;
+}
+
+std::string AdaptiveVerdict(const std::vector<AdaptiveStats::Span>& history) {
+  return internal::Verdict(AdaptiveStatsOf(history), {2});
+}
+
+TEST(AdaptiveVerdictTest, ItTellsTheShareOfEchoesTheFactorTheyMakeAndTheLongestStop) {
+  EXPECT_THAT(
+      AdaptiveVerdict({{200, 200}, {100, 200}, {100, 300}, {100, 200}, {100, 300}}),
+      AllOf(
+          StartsWith("The consumer sets the pace (2 ms per example; it waits 1% of the time): the "
+                     "adaptive echo after decode made 67% of its draws echoes, as a fixed factor "
+                     "of 3 would, and bridged 2.35 s at the longest; "),
+          Not(HasSubstr("larger shuffle buffer"))));
+}
+
+TEST(AdaptiveVerdictTest, WhereTheFactorHardlyChangesAFixedOneWouldDo) {
+  const std::vector<AdaptiveStats::Span> steady(10, {100, 200});
+  EXPECT_THAT(AdaptiveVerdict(steady), HasSubstr("; a fixed factor of 3 would do as well."));
+  auto once_more = steady;
+  once_more[7] = {100, 600};  // one part in ten is let pass
+  EXPECT_THAT(AdaptiveVerdict(once_more), HasSubstr("a fixed factor of 3.4 would do as well."));
+}
+
+TEST(AdaptiveVerdictTest, WhereItChangesNoFixedOneWould) {
+  const std::vector<AdaptiveStats::Span> falls = {{100, 0},   {100, 0},   {100, 0},  {100, 50},
+                                                  {100, 300}, {100, 300}, {100, 300}};
+  EXPECT_THAT(AdaptiveVerdict(falls),
+              HasSubstr("; over time it was between 1 and 4: no fixed factor would do as well."));
+}
+
+TEST(AdaptiveVerdictTest, WhereOnlyStopsAreBridgedNoneWould) {
+  std::vector<AdaptiveStats::Span> stops(20, {100, 0});
+  stops[3] = {10, 90};
+  stops[11] = {0, 100};
+  EXPECT_THAT(AdaptiveVerdict(stops), HasSubstr("; but for short stops, no echo at all would do."));
+}
+
+TEST(AdaptiveVerdictTest, WhereNothingIsRepeatedNoEchoWouldDo) {
+  EXPECT_THAT(AdaptiveVerdict({{100, 0}, {100, 0}}),
+              HasSubstr("the adaptive echo after decode repeated nothing: what is in front of it "
+                        "keeps up, and no echo would do."));
+}
+
+// Parts of the history with few draws tell nothing.
+TEST(AdaptiveVerdictTest, AShortRunDoesNotTellWhetherAFixedFactorWouldDo) {
+  EXPECT_THAT(AdaptiveVerdict({{100, 200}, {100, 200}, {100, 200}, {5, 14}}),
+              HasSubstr("the run was too short to tell whether a fixed factor would do"));
+  EXPECT_THAT(AdaptiveVerdict({{100, 200}, {100, 200}, {100, 200}, {7, 13}}),
+              HasSubstr("a fixed factor of 3 would do as well"));
+}
+
+TEST(AdaptiveVerdictTest, WhereTheConsumerStillWaitsAMoreGenerousOneIsAdvised) {
+  PipelineStats stats = AdaptiveStatsOf(std::vector<AdaptiveStats::Span>(10, {100, 200}));
+  stats.stall_share = 0.25;
+  EXPECT_THAT(internal::Verdict(stats, {2}),
+              AllOf(StartsWith("read holds the consumer up, which waits 25% of the time (2 ms per "
+                               "example of its own): the adaptive echo after decode made 67%"),
+                    HasSubstr("A larger shuffle buffer or max_factor lets it bridge more.")));
+}
+
 }  // namespace
 }  // namespace echopipe

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <echopipe/bench/batch_hash.h>
 #include <echopipe/tests/support/random_echo.h>
@@ -113,6 +114,19 @@ std::string AnyStage(RandomStream& random, bool bad) {
   }
 }
 
+std::vector<std::string> AnyStages(RandomStream& random, bool bad) {
+  std::vector<std::string> stages = {"stage { map { function: 'pixels' } } "};
+  for (uint32_t more = random.Below(6); more > 0; --more) stages.push_back(AnyStage(random, bad));
+  if (OneIn(random, 3)) stages.emplace_back("stage { normalize {} } ");
+  stages.push_back("stage { batch {" + Number("size", 1 + random.Below(12)) +
+                   (OneIn(random, 3) ? " remainder: DROP" : "") +
+                   (OneIn(random, 3) ? " across_epochs: true" : "") + " } } ");
+  for (uint32_t echoes = random.Below(8) / 3; echoes > 0 && OneIn(random, 2); --echoes) {
+    stages.push_back(AnyEcho(random));
+  }
+  return stages;
+}
+
 std::string AnyPolicy(RandomStream& random) {
   std::string policy = "bad_examples { policy: SKIP";
   if (OneIn(random, 3)) policy += Number("max_count", random.Below(12));
@@ -148,6 +162,10 @@ std::string RandomPipeline::Text(const std::string& base) const {
 bool OneIn(RandomStream& random, uint32_t n) { return random.Below(n) == 0; }
 
 RandomPipeline MakeRandomPipeline(RandomStream& random) {
+  return MakeRandomPipelineWith("", random);
+}
+
+RandomPipeline MakeRandomPipelineWith(const std::string& stage, RandomStream& random) {
   RandomPipeline made;
   made.rank.world = OneIn(random, 3) ? 1 + random.Below(3) : 1;
   made.rank.rank = random.Below(static_cast<uint32_t>(made.rank.world));
@@ -161,15 +179,12 @@ RandomPipeline MakeRandomPipeline(RandomStream& random) {
   if (OneIn(random, 4)) text += PutMixed(random, made.objects, made.rank.world);
   text += Number("seed", random.Below(1000)) + " ";
   if (bad) text += AnyPolicy(random);
-  text += "stage { map { function: 'pixels' } } ";
-  for (uint32_t stages = random.Below(6); stages > 0; --stages) text += AnyStage(random, bad);
-  if (OneIn(random, 3)) text += "stage { normalize {} } ";
-  text += "stage { batch {" + Number("size", 1 + random.Below(12)) +
-          (OneIn(random, 3) ? " remainder: DROP" : "") +
-          (OneIn(random, 3) ? " across_epochs: true" : "") + " } } ";
-  for (uint32_t echoes = random.Below(8) / 3; echoes > 0 && OneIn(random, 2); --echoes) {
-    text += AnyEcho(random);
+  std::vector<std::string> stages = AnyStages(random, bad);
+  if (!stage.empty()) {
+    const uint32_t place = random.Below(static_cast<uint32_t>(stages.size()) + 1);
+    stages.insert(stages.begin() + place, stage);
   }
+  for (const std::string& each : stages) text += each;
   if (OneIn(random, 4)) text += Number("steps_per_epoch", 1 + random.Below(5)) + " ";
   return made;
 }

@@ -21,6 +21,8 @@ struct RandomPipeline {
 };
 
 RandomPipeline MakeRandomPipeline(RandomStream& random);
+/// One that has this stage too, anywhere: in front of all others, among them, or behind batch.
+RandomPipeline MakeRandomPipelineWith(const std::string& stage, RandomStream& random);
 
 /// A spec with the functions that random ones call: "pixels" makes an image of a record's bytes,
 /// "throws at some" and "most" depend on the example alone.

@@ -18,9 +18,10 @@ bool IsFresh(const Identity& identity) {
   return std::ranges::all_of(identity.uses(), [](uint32_t use) { return use == 0; });
 }
 
-std::shared_ptr<FakeStorage> MakeObjects(int records, FakeStorage::Mode mode) {
+std::shared_ptr<FakeStorage> MakeObjects(const VirtualRun& run, FakeStorage::Mode mode) {
   auto objects = std::make_shared<FakeStorage>(mode);
-  for (int i = 0; i < records; ++i) {
+  for (const auto& [path, bytes] : run.objects) objects->Put(path, bytes);
+  for (int i = 0; i < run.records && run.objects.empty(); ++i) {
     objects->Put("data/class/" + std::to_string(10000 + i) + ".jpg",
                  std::string(kRecordBytes, 'x'));
   }
@@ -29,18 +30,29 @@ std::shared_ptr<FakeStorage> MakeObjects(int records, FakeStorage::Mode mode) {
 
 internal::Graph::OpenSource OpenerOf(const VirtualRun& run, std::shared_ptr<Storage> storage) {
   return [&run, storage = std::move(storage)](BufferPool& pool, std::function<void()> wake) {
-    SourceOptions options{.seed = run.spec.message().seed(), .wake = std::move(wake)};
+    SourceOptions options{.seed = run.spec.message().seed(),
+                          .shard = {run.rank.rank, run.rank.world},
+                          .wake = std::move(wake)};
     if (run.start != nullptr) options.start = run.start->source;
     options.limits.reads_in_flight = run.runtime.reads_in_flight;
     return OpenSource(run.spec.message().source(0), storage, pool, std::move(options));
   };
 }
 
+std::optional<internal::ShadowState> StateOf(internal::Graph& graph) {
+  try {
+    return graph.State();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kStopped);
+    return std::nullopt;
+  }
+}
+
 class Player {
  public:
   explicit Player(const VirtualRun& run)
       : run_(run),
-        objects_(MakeObjects(run.records, FakeStorage::Mode::kGated)),
+        objects_(MakeObjects(run, FakeStorage::Mode::kGated)),
         storage_(run.per_record.count() == 0 && run.latency.count() == 0
                      ? std::static_pointer_cast<Storage>(objects_)
                      : MakeShapedStorage(objects_, ShapeOf(run), clock_)),
@@ -52,6 +64,7 @@ class Player {
         clock_->CallAt(Clock::Time() + time, [this, shut = shut] { shut_ = shut; });
       }
     }
+    if (run_.keeps_seconds) NoteSecondAt(Clock::Time() + std::chrono::seconds(1));
     std::jthread consumer([this] { Consume(); });
     while (!Settle()) {
       if (!clock_->AdvanceToNext()) {
@@ -62,6 +75,7 @@ class Player {
     }
     consumer.join();
     result_.stats = graph_.Stats();
+    result_.seconds = std::move(seconds_);
     // What is still on the link ends with its time alone.
     graph_.Stop();
     do {
@@ -89,7 +103,7 @@ class Player {
         std::optional<Batch> batch = graph_.Take();
         if (!batch) break;
         const Clock::Duration now = Now();
-        if (run_.keeps_states) result_.states.push_back(graph_.State());
+        if (run_.keeps_states) result_.states.push_back(StateOf(graph_));
         const Clock::Duration step = run_.per_batch
                                          ? run_.per_batch(taken)
                                          : run_.per_example * static_cast<int64_t>(batch->size());
@@ -101,6 +115,13 @@ class Player {
     }
     const std::lock_guard lock(mutex_);
     ended_ = true;
+  }
+  void NoteSecondAt(Clock::Time time) {
+    clock_->CallAt(time, [this, time] {
+      if (ended()) return;
+      seconds_.push_back(graph_.Stats());
+      NoteSecondAt(time + std::chrono::seconds(1));
+    });
   }
   void Step(Clock::Duration length) {
     std::unique_lock lock(mutex_);
@@ -121,7 +142,8 @@ class Player {
       do {
         graph_.Drive();
       } while (CompleteReads());
-      while (!ConsumerIsAtRest()) std::this_thread::yield();
+      // Not a yield, which on a busy machine is to wait until all others have had their turn.
+      while (!ConsumerIsAtRest()) std::this_thread::sleep_for(std::chrono::microseconds(20));
       graph_.Drive();  // what the consumer has left to do
       if (CompleteReads() || !ConsumerIsAtRest()) continue;
       const std::lock_guard lock(mutex_);
@@ -129,6 +151,10 @@ class Player {
     }
   }
   bool CompleteReads() { return !shut_ && objects_->CompleteAll() > 0; }
+  bool ended() {
+    const std::lock_guard lock(mutex_);
+    return ended_;
+  }
   uint64_t taken() {
     const std::lock_guard lock(mutex_);
     return taken_;
@@ -148,6 +174,7 @@ class Player {
   uint64_t taken_ = 0;
   bool stepping_ = false;
   bool ended_ = false;
+  std::vector<PipelineStats> seconds_;
   VirtualResult result_;  // the consumer's until it has ended
   internal::Graph graph_;
 };
@@ -159,11 +186,13 @@ VirtualResult Play(const VirtualRun& run) { return Player(run).Result(); }
 VirtualResult PlayAtOnce(const VirtualRun& run) {
   VirtualResult result;
   internal::Graph graph(run.spec, run.runtime, MakeSteadyClock(),
-                        OpenerOf(run, MakeObjects(run.records, FakeStorage::Mode::kImmediate)),
-                        run.start, run.decisions);
+                        OpenerOf(run, MakeObjects(run, FakeStorage::Mode::kImmediate)), run.start,
+                        run.decisions);
   try {
-    while (std::optional<Batch> batch = graph.Take()) {
-      if (run.keeps_states) result.states.push_back(graph.State());
+    while (result.batches.size() < run.most_batches) {
+      std::optional<Batch> batch = graph.Take();
+      if (!batch) break;
+      if (run.keeps_states) result.states.push_back(StateOf(graph));
       result.batches.push_back({.batch = *std::move(batch)});
     }
   } catch (const Error& error) {

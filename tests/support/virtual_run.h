@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,9 +28,11 @@ struct VirtualRun {
     Clock::Duration length{};
   };
 
-  PipelineSpec spec;             ///< of the source "data"
-  int records = 800;             ///< of 1,000 bytes each
-  Clock::Duration per_record{};  ///< on the link; 0: no time
+  PipelineSpec spec;  ///< of the source "data", unless there are objects
+  int records = 800;  ///< of 1,000 bytes each
+  std::map<std::string, std::string> objects = {};  ///< by path, instead of these records
+  Rank rank = {};
+  Clock::Duration per_record{};  ///< for 1,000 bytes on the link; 0: no time
   Clock::Duration latency{};
   std::vector<Stop> stops = {};
   Clock::Duration per_example{};  ///< the consumer's own time
@@ -40,6 +43,7 @@ struct VirtualRun {
   const internal::ShadowState* start = nullptr;
   internal::DecisionLogs decisions = {};
   bool keeps_states = false;  ///< behind each batch
+  bool keeps_seconds = false;
 };
 
 /// What the consumer was given.
@@ -51,8 +55,11 @@ struct VirtualResult {
   };
 
   std::vector<Taken> batches = {};
-  std::vector<internal::ShadowState> states = {};  ///< [i]: behind batch i
+  /// [i]: behind batch i; none where it came about by a failure.
+  std::vector<std::optional<internal::ShadowState>> states = {};
   PipelineStats stats = {};
+  /// As they were after each second of the run.
+  std::vector<PipelineStats> seconds = {};
   std::optional<Error> error = {};
 
   /// Of the batches taken in that time: waited, over all of it.
