@@ -26,7 +26,7 @@ namespace {
 using echopipe::BufferPool;
 using echopipe::Record;
 using echopipe::internal::Sample;
-using echopipe::internal::SampleReader;
+using echopipe::internal::WebDatasetReader;
 using echopipe::testing::FuzzInput;
 using echopipe::testing::PaxRecord;
 using echopipe::testing::Require;
@@ -36,7 +36,7 @@ const auto kShard = std::make_shared<const std::string>("shard");
 
 std::vector<Sample> SamplesOf(std::string_view shard, size_t piece, BufferPool& pool,
                               uint64_t offset = 0, std::span<const uint64_t> keys = {}) {
-  SampleReader reader(kShard, {}, pool, offset, keys);
+  WebDatasetReader reader(kShard, {}, pool, offset, keys);
   reader.SetShardSize(shard.size());
   std::vector<Sample> samples;
   for (size_t fed = std::min<size_t>(offset, shard.size()); !reader.at_end();) {
@@ -89,7 +89,7 @@ void CheckGoingOn(std::string_view shard, const std::vector<Sample>& samples, Bu
   if (samples.size() < 2) return;
   const size_t at = samples.size() / 2;
   std::vector<uint64_t> keys;
-  for (size_t i = 0; i < at; ++i) keys.push_back(samples[i].key_hash);
+  for (size_t i = 0; i < at; ++i) keys.push_back(samples[i].key_hash.value());
   const auto rest = SamplesOf(shard, shard.size() + 1, pool, samples[at - 1].next_offset, keys);
   Require(AreEqual(std::span(samples).subspan(at), rest));
 }
