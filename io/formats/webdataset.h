@@ -21,7 +21,7 @@ namespace echopipe::internal {
 /// Which members of a sample become what; extensions in lower case.
 struct SampleMembers {
   std::vector<std::string> image = {"jpg", "jpeg", "png", "webp", "bmp"};  ///< the first wins
-  std::string label = "cls";                                ///< empty: samples have no label
+  std::string label = "cls";  ///< empty: samples have no label
 };
 
 /// A set of 64-bit hashes: 16 bytes each, or less.
