@@ -86,6 +86,13 @@ PipelineSpec SourcePass::SpecFor(Depth depth) const {
   proto::PipelineSpec message;
   message.mutable_bad_examples()->set_policy(proto::BadExamples::SKIP);
   *message.mutable_source() = given.message().source();
+  if (message.source_size() > 1) {
+    throw Error({.code = ErrorCode::kInvalidArgument,
+                 .what = "one source at a time is looked at",
+                 .where = "source",
+                 .got = std::to_string(message.source_size()),
+                 .wanted = "1"});
+  }
   for (proto::Source& source : *message.mutable_source()) {
     source.clear_shuffle();
     source.clear_take();

@@ -45,6 +45,7 @@ FieldHelp HelpFor(const std::string& field) {
       {"take", {"An epoch ends after so many records.", "1000"}},
       {"tar",
        {"Which members of a tar sample are image and label.", "image: \"jpg\" label: \"cls\""}},
+      {"weight", {"Of several sources (in a spec file): how often the first one is drawn.", "3"}},
       {"folder", {"The file of class names.", "classes: \"classes.txt\""}},
       {"tfrecord",
        {"Which features of a tf.train.Example are image, label and key.",

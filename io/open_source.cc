@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -6,11 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include <echopipe/base/random.h>
 #include <echopipe/io/file_source.h>
 #include <echopipe/io/formats/image_folder.h>
 #include <echopipe/io/formats/manifest.h>
 #include <echopipe/io/glob.h>
 #include <echopipe/io/http/uri.h>
+#include <echopipe/io/mixed_source.h>
 #include <echopipe/io/open_source.h>
 #include <echopipe/io/shard_source.h>
 #include <echopipe/io/source_format.h>
@@ -27,6 +30,8 @@ constexpr uint64_t kMaxEpochs = uint64_t{1} << 32;
 // Over a network it would take too long to ask for more shards.
 constexpr size_t kMostShardsAskedFor = 1000;
 constexpr size_t kMostShardsNamed = 3;
+constexpr size_t kMostSources = 64;
+constexpr uint32_t kMaxWeight = 1'000'000;
 
 [[noreturn]] void ThrowField(const std::string& field, std::string what, std::string got = {},
                              std::string wanted = {}) {
@@ -88,6 +93,7 @@ void CheckState(const SourceState& state, uint64_t files, uint64_t shards) {
   check(state.residents.size() == state.window.drawable.size(),
         "the residents do not fit to the window");
   check(state.window.blocked.empty(), "a shuffle window blocks no item");
+  check(state.mixed.empty(), "one of several sources");
   check(state.shard <= shards, "no such shard");
   check(state.shard < shards || state.byte_offset == 0, "no such shard");
   for (const SourceState::Resident& resident : state.residents) {
@@ -166,6 +172,17 @@ std::unique_ptr<const internal::FileListing> ListFiles(
   return listing;
 }
 
+// Of one of several sources: its share of the limits, and an order of its own.
+SourceOptions PartOptions(const SourceOptions& options, size_t index, size_t parts) {
+  SourceOptions part = options;
+  if (index > 0) part.seed = HashToKey(std::array<uint64_t, 2>{options.seed, index}).low;
+  part.limits.reads_in_flight =
+      std::max(1, options.limits.reads_in_flight / static_cast<int>(parts));
+  part.limits.bytes_in_flight = std::max<uint64_t>(1, options.limits.bytes_in_flight / parts);
+  if (options.start) part.start = options.start->mixed[index];
+  return part;
+}
+
 }  // namespace
 
 void ValidateSource(const proto::Source& spec) {
@@ -201,6 +218,30 @@ void ValidateSource(const proto::Source& spec) {
     internal::ShardFormatOf(spec, format);
   }
   internal::ColumnsOf(spec);
+  if (spec.has_weight() && (spec.weight() < 1 || spec.weight() > kMaxWeight)) {
+    ThrowField("source.weight", "out of range", std::to_string(spec.weight()),
+               "1 to " + std::to_string(kMaxWeight));
+  }
+}
+
+void ValidateSources(std::span<const proto::Source* const> specs) {
+  if (specs.empty()) ThrowField("source", "a pipeline has a source", "none", "one or more");
+  if (specs.size() > kMostSources) {
+    ThrowField("source", "too many sources", std::to_string(specs.size()),
+               "at most " + std::to_string(kMostSources));
+  }
+  for (size_t i = 0; i < specs.size(); ++i) {
+    try {
+      ValidateSource(*specs[i]);
+      if (i > 0 && specs[i]->has_epochs()) {
+        ThrowField("source.epochs",
+                   "epochs are the first source's; the others begin anew as needed",
+                   std::to_string(specs[i]->epochs()), "none");
+      }
+    } catch (const Error& error) {
+      throw error.Within("source[" + std::to_string(i) + "]");
+    }
+  }
 }
 
 std::unique_ptr<Source> OpenSource(const proto::Source& spec, std::shared_ptr<Storage> storage,
@@ -224,6 +265,28 @@ std::unique_ptr<Source> OpenSource(const proto::Source& spec, std::shared_ptr<St
   return std::make_unique<internal::FileSource>(std::move(listing), epochs, start,
                                                 options.max_record_bytes, std::move(storage), pool,
                                                 options.limits, std::move(options.wake));
+}
+
+std::unique_ptr<Source> OpenSources(std::span<const proto::Source* const> specs,
+                                    std::shared_ptr<Storage> storage, BufferPool& pool,
+                                    SourceOptions options) {
+  ValidateSources(specs);
+  if (specs.size() == 1) return OpenSource(*specs[0], storage, pool, std::move(options));
+  const SourceState start = options.start.value_or(SourceState{});
+  if (options.start && start.mixed.size() != specs.size()) {
+    ThrowField("source state", "of another number of sources", std::to_string(start.mixed.size()),
+               std::to_string(specs.size()));
+  }
+  std::vector<internal::MixedSource::Part> parts;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    proto::Source spec = *specs[i];
+    if (i > 0) spec.set_epochs(0);
+    parts.push_back(
+        {.source = OpenSource(spec, storage, pool, PartOptions(options, i, specs.size())),
+         .weight = spec.has_weight() ? spec.weight() : 1});
+  }
+  return std::make_unique<internal::MixedSource>(std::move(parts), options.seed, options.shard,
+                                                 start);
 }
 
 }  // namespace echopipe

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include <echopipe/base/buffer.h>
@@ -36,6 +37,9 @@ struct SourceOptions {
 /// Touches no storage.
 ECHOPIPE_EXPORT void ValidateSource(const proto::Source& spec);
 
+/// The same of several that are mixed.
+ECHOPIPE_EXPORT void ValidateSources(std::span<const proto::Source* const> specs);
+
 /// Opens a source: expands its uris and lists its folders, which blocks; reads nothing yet.
 ///
 /// `pool` must outlive the source.
@@ -45,5 +49,10 @@ ECHOPIPE_EXPORT void ValidateSource(const proto::Source& spec);
 ECHOPIPE_EXPORT std::unique_ptr<Source> OpenSource(const proto::Source& spec,
                                                    std::shared_ptr<Storage> storage,
                                                    BufferPool& pool, SourceOptions options);
+
+/// Opens several as one MixedSource; a single one as OpenSource() does.
+ECHOPIPE_EXPORT std::unique_ptr<Source> OpenSources(std::span<const proto::Source* const> specs,
+                                                    std::shared_ptr<Storage> storage,
+                                                    BufferPool& pool, SourceOptions options);
 
 }  // namespace echopipe

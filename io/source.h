@@ -75,6 +75,8 @@ struct SourceState {
   std::vector<uint64_t> keys = {};  ///< shards: hashes of the keys before that
   EchoState window = {};            ///< of the shuffle window
   std::vector<Resident> residents = {};  ///< in the order of window.drawable
+  /// Of several sources that are mixed; then of the rest epoch and next_ordinal alone are set.
+  std::vector<SourceState> mixed = {};
 };
 
 /// How far a source may go ahead of its consumer. Never changes which records come, nor their

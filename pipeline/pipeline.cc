@@ -117,8 +117,8 @@ class Pipeline::Impl {
               if (options.memory_cap > 0) {
                 source.limits.bytes_in_flight = internal::ReadAheadOf(options.memory_cap);
               }
-              std::unique_ptr<Source> opened =
-                  OpenSource(spec.message().source(0), storage_, pool, std::move(source));
+              std::unique_ptr<Source> opened = OpenSources(internal::SourcesOf(spec.message()),
+                                                           storage_, pool, std::move(source));
               if (start && opened->fingerprint() != start->data_fingerprint) {
                 ThrowOther("other records are there than when it was made",
                            spec.message().source(0).uri(0));

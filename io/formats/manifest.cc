@@ -101,8 +101,8 @@ class ManifestParser {
       const uint64_t first = listing_.size();
       const std::string text = ReadText(uri, storage_);
       IsJsonName(uri) ? ParseJsonLines(text) : ParseCsv(text);
-      // An empty manifest would share its first record with the next.
-      if (listing_.size() > first) listing_.manifests_.push_back({.uri = uri, .first = first});
+      // Of manifests that begin at the same record, the last one has it.
+      listing_.manifests_.push_back({.uri = uri, .first = first});
     }
     if (listing_.size() == 0) {
       throw Error({.code = ErrorCode::kEmpty, .what = "no record in the manifest", .where = uri_});

@@ -176,11 +176,7 @@ const EchoPoint* Plan::adaptive() const {
 
 Plan MakePlan(const PipelineSpec& spec) {
   const proto::PipelineSpec& message = spec.message();
-  if (message.source_size() != 1) {
-    ThrowInvalidField("source", "a pipeline has one source", std::to_string(message.source_size()),
-                      "1");
-  }
-  Within("source[0]", [&] { ValidateSource(message.source(0)); });
+  ValidateSources(SourcesOf(message));
   ValidateBadExamples(message.bad_examples());
 
   Plan plan;

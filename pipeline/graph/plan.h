@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,10 @@ struct Plan {
   /// Where that is among the echo points of examples, if it is one.
   std::optional<size_t> adaptive_echo() const;
 };
+
+inline std::span<const proto::Source* const> SourcesOf(const proto::PipelineSpec& message) {
+  return {message.source().data(), static_cast<size_t>(message.source_size())};
+}
 
 /// Validates the spec and takes it apart; throws kInvalidArgument with the field and the reason.
 Plan MakePlan(const PipelineSpec& spec);

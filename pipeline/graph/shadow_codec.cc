@@ -247,6 +247,7 @@ void Encode(const SourceState& state, proto::SourceCursor* message) {
     bad->set_item(i);
     Encode(BadExample{"", resident.key, "source", *resident.error}, bad->mutable_bad());
   }
+  for (const SourceState& mixed : state.mixed) Encode(mixed, message->add_mixed());
 }
 
 SourceState Decode(const proto::SourceCursor& message) {
@@ -270,6 +271,10 @@ SourceState Decode(const proto::SourceCursor& message) {
     SourceState::Resident& resident = state.residents[bad.item()];
     resident.key = std::move(example.key);
     resident.error = std::move(example.error);
+  }
+  for (const proto::SourceCursor& mixed : message.mixed()) {
+    Require(mixed.mixed().empty(), "a mix of mixes");
+    state.mixed.push_back(Decode(mixed));
   }
   return state;
 }

@@ -53,12 +53,19 @@ class SourceHarness {
  public:
   SourceHarness(const proto::Source& spec, std::shared_ptr<FakeStorage> storage,
                 SourceOptions options, uint64_t completion_seed = 0)
+      : SourceHarness(std::vector{spec}, std::move(storage), std::move(options), completion_seed) {}
+
+  /// Several are mixed.
+  SourceHarness(const std::vector<proto::Source>& specs, std::shared_ptr<FakeStorage> storage,
+                SourceOptions options, uint64_t completion_seed = 0)
       : storage_(std::move(storage)),
         limits_(options.limits),
         random_({.low = completion_seed, .high = 7}),
         in_order_(completion_seed == 0) {
     options.wake = [this] { ++wakes_; };
-    source_ = OpenSource(spec, storage_, pool_, std::move(options));
+    std::vector<const proto::Source*> pointers;
+    for (const proto::Source& spec : specs) pointers.push_back(&spec);
+    source_ = OpenSources(pointers, storage_, pool_, std::move(options));
   }
 
   Source& source() { return *source_; }

@@ -100,7 +100,12 @@ TEST_P(SpecErrors, NameFieldAndReason) {
 INSTANTIATE_TEST_SUITE_P(
     Sources, SpecErrors,
     ::testing::Values(
-        Wrong{BATCH, "source: ", "one source"}, Wrong{SOURCE SOURCE BATCH, "source: ", "got 2"},
+        Wrong{BATCH, "source: ", "has a source"},
+        Wrong{SOURCE "source { uri: 'b' epochs: 2 } " BATCH, "source[1]: source.epochs: ", "first"},
+        Wrong{SOURCE "source { uri: 'b' weight: 0 } " BATCH, "source[1]: source.weight: ", "0"},
+        Wrong{"source { uri: 'a' weight: 1000001 } " BATCH,
+              "source[0]: source.weight: ", "1000001"},
+        Wrong{SOURCE "source {} " BATCH, "source[1]: source.uri: ", "no uri"},
         Wrong{"source {} " BATCH, "source[0]: source.uri: ", "no uri"},
         Wrong{"source { uri: '' } " BATCH, "source[0]: source.uri: ", "empty"},
         Wrong{"source { uri: 'a{b' } " BATCH, "source[0]: source.uri: ", "a{b"},

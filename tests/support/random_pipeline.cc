@@ -79,7 +79,16 @@ std::string PutManifest(RandomStream& random, Objects& objects, uint64_t records
 
 std::string PutData(RandomStream& random, Objects& objects, uint64_t records, bool bad) {
   static constexpr std::array kWays = {PutFolder, PutShards, PutTfRecords, PutManifest};
-  return kWays[random.Below(kWays.size())](random, objects, records, bad);
+  return "uri: 'BASE" + kWays[random.Below(kWays.size())](random, objects, records, bad);
+}
+
+// Another source that the first is mixed with, below a folder of its own.
+std::string PutMixed(RandomStream& random, Objects& objects, uint64_t world) {
+  Objects others;
+  const std::string text = PutData(random, others, world + random.Below(20), false);
+  for (auto& [path, bytes] : others) objects["more/" + path] = std::move(bytes);
+  return "source { uri: 'BASEmore/" + text.substr(std::string_view("uri: 'BASE").size()) +
+         Number("weight", 1 + random.Below(3)) + " } ";
 }
 
 std::string AnyEcho(RandomStream& random) {
@@ -141,6 +150,15 @@ void MakePixels(Example& example) {
 
 }  // namespace
 
+std::string RandomPipeline::Text(const std::string& base) const {
+  constexpr std::string_view kBase = "BASE";
+  std::string with_base = text;
+  for (size_t at = 0; (at = with_base.find(kBase, at)) != std::string::npos; at += base.size()) {
+    with_base.replace(at, kBase.size(), base);
+  }
+  return with_base;
+}
+
 bool OneIn(RandomStream& random, uint32_t n) { return random.Below(n) == 0; }
 
 RandomPipeline MakeRandomPipeline(RandomStream& random) {
@@ -153,11 +171,13 @@ RandomPipeline MakeRandomPipelineWith(const std::string& stage, RandomStream& ra
   made.rank.rank = random.Below(static_cast<uint32_t>(made.rank.world));
   const uint64_t records = 3 * made.rank.world + random.Below(60);
   const bool bad = OneIn(random, 3);
-  std::string& text = made.text_behind_base;
-  text = PutData(random, made.objects, records, bad);
+  std::string& text = made.text;
+  text = "source { " + PutData(random, made.objects, records, bad);
   text += Number("epochs", random.Below(4));
   if (OneIn(random, 5)) text += Number("take", records - random.Below(3));
-  text += " } " + Number("seed", random.Below(1000)) + " ";
+  text += " } ";
+  if (OneIn(random, 4)) text += PutMixed(random, made.objects, made.rank.world);
+  text += Number("seed", random.Below(1000)) + " ";
   if (bad) text += AnyPolicy(random);
   std::vector<std::string> stages = AnyStages(random, bad);
   if (!stage.empty()) {

@@ -12,14 +12,12 @@ namespace echopipe::testing {
 
 /// A random pipeline over a few small records, some of them bad, and its rank.
 struct RandomPipeline {
-  std::string text_behind_base = {};
+  std::string text = {};                            ///< with "BASE" before what objects it names
   std::map<std::string, std::string> objects = {};  ///< by their paths below the base
   Rank rank = {};
 
   /// The spec, for objects below this path: "", or one that ends in "/".
-  std::string Text(const std::string& base = {}) const {
-    return "source { uri: '" + base + text_behind_base;
-  }
+  std::string Text(const std::string& base = {}) const;
 };
 
 RandomPipeline MakeRandomPipeline(RandomStream& random);
