@@ -68,13 +68,19 @@ RunCommand::RunCommand(CLI::App& app)
 
 void RunCommand::AddRuntimeFlags() {
   RuntimeOptions& runtime = job_.runtime;
-  const std::string group = "Runtime (never changes what comes out)";
+  const std::string group = "Runtime (never changes which examples come out)";
   const auto add = [&](const char* flag, auto& value, const CountRange& range, const char* help) {
     return AddCountFlag(*command_, flag, value, range, help)->group(group);
   };
   add("--threads", runtime.threads, {0, 1024}, "0, the default: as many as there are CPUs.");
   add("--reads-in-flight", runtime.reads_in_flight, {1, 1024}, "Reads under way at once.")
       ->default_str(std::to_string(runtime.reads_in_flight));
+  command_
+      ->add_flag_function(
+          "--as-ready", [&](int64_t) { runtime.order = RecordOrder::kAsReady; },
+          "Records come as their reads end, not in their order: a read that takes long holds\n"
+          "nothing up. Shards that are streamed come in order all the same.")
+      ->group(group);
   add("--prefetch", runtime.prefetch, {2, 1024}, "Batches made ahead of the consumer.")
       ->default_str(std::to_string(runtime.prefetch));
   command_

@@ -7,6 +7,7 @@ set(ECHOPIPE_PUBLIC_HEADERS
   base/mutex.h
   base/replace_file.h
   io/http_storage.h
+  io/record_order.h
   io/shaped_storage.h
   io/storage.h
   pipeline/batch.h

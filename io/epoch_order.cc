@@ -41,33 +41,42 @@ ListingOrder::ListingOrder(uint64_t records, const EpochOptions& options, const 
                  .got = std::to_string(positions),
                  .wanted = "at least " + std::to_string(options.shard.world)});
   }
+  Restore(start);
+}
+
+void ListingOrder::Restore(const SourceState& start) {
   BeginEpoch(start.epoch);
   next_ordinal_ = start.next_ordinal;
   // In a window each record has its draw.
   const EchoState& window = start.window;
-  bool possible = options.shuffle != EpochOptions::Shuffle::kWindow ||
-                  (window.draws == start.next_ordinal && window.admitted <= records &&
-                   (!window.closed || window.admitted == records));
+  bool possible = options_.shuffle != EpochOptions::Shuffle::kWindow ||
+                  (window.draws == start.next_ordinal && window.admitted <= records_ &&
+                   (!window.closed || window.admitted == records_));
   std::vector<std::shared_ptr<const uint64_t>> residents;
   for (const SourceState::Resident& resident : start.residents) {
-    possible = possible && resident.place.file < records;
+    possible = possible && resident.place.file < records_;
     residents.push_back(std::make_shared<const uint64_t>(resident.place.file));
+  }
+  for (const SourceState::Late& late : start.late) {
+    possible = possible && late.place.file < records_ && late.ordinal < start.next_ordinal &&
+               late.ordinal < rounds_ * options_.shard.world &&
+               late.ordinal % options_.shard.world == options_.shard.rank &&
+               (late_.empty() || late_.back().ordinal < late.ordinal);
+    late_.push_back(late);
   }
   if (!possible) {
     throw Error({.code = ErrorCode::kInvalidArgument,
                  .what = "the state is not one of this data",
                  .where = "source state"});
   }
-  window_.emplace(WindowOptions(options, start.epoch), start.window, std::move(residents));
+  window_.emplace(WindowOptions(options_, start.epoch), start.window, std::move(residents));
 }
 
 std::optional<ListingOrder::Position> ListingOrder::Next() {
   const Shard& shard = options_.shard;
+  if (!late_.empty()) return NextLate();
   while (!AtEnd()) {
-    // The first position of this rank's at or behind next_ordinal_.
-    const uint64_t behind = next_ordinal_ % shard.world;
-    const uint64_t ordinal =
-        next_ordinal_ + (shard.rank + (behind > shard.rank ? shard.world : 0) - behind);
+    const uint64_t ordinal = NextOrdinal();
     if (ordinal >= rounds_ * shard.world) {
       BeginEpoch(epoch_ + 1);
       continue;
@@ -77,14 +86,36 @@ std::optional<ListingOrder::Position> ListingOrder::Next() {
                             .record = RecordAt(ordinal),
                             .ends_epoch = ordinal + shard.world >= rounds_ * shard.world};
     next_ordinal_ = ordinal + 1;
-    trail_.EndItem(next_ordinal_);
-    if (position.ends_epoch) {
-      BeginEpoch(epoch_ + 1);
-      trail_.BeginEpoch(epoch_);
-    }
+    trail_.EndItem(ordinal, {.file = position.record});
+    if (position.ends_epoch) EndEpoch();
     return position;
   }
   return std::nullopt;
+}
+
+// The trail knows of it from the state.
+ListingOrder::Position ListingOrder::NextLate() {
+  const SourceState::Late late = late_.front();
+  late_.pop_front();
+  const Position position{
+      .epoch = epoch_,
+      .ordinal = late.ordinal,
+      .record = late.place.file,
+      .ends_epoch = late_.empty() && NextOrdinal() >= rounds_ * options_.shard.world};
+  if (position.ends_epoch) EndEpoch();
+  return position;
+}
+
+// The first position of this rank's at or behind next_ordinal_.
+uint64_t ListingOrder::NextOrdinal() const {
+  const Shard& shard = options_.shard;
+  const uint64_t behind = next_ordinal_ % shard.world;
+  return next_ordinal_ + (shard.rank + (behind > shard.rank ? shard.world : 0) - behind);
+}
+
+void ListingOrder::EndEpoch() {
+  BeginEpoch(epoch_ + 1);
+  trail_.BeginEpoch(epoch_);
 }
 
 void ListingOrder::BeginEpoch(uint64_t epoch) {

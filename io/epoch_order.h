@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 
 #include <echopipe/base/permutation.h>
@@ -43,9 +44,9 @@ class ListingOrder {
     bool ends_epoch = false;
   };
 
-  /// Begins at `start`. Tells `trail` (which must outlive it) what it does. Throws
-  /// kInvalidArgument if an epoch has fewer than one record for each rank, or for a state that
-  /// cannot be of this listing.
+  /// Begins at `start`, with what is late there. Tells `trail` (which must outlive it) what it
+  /// does. Throws kInvalidArgument if an epoch has fewer than one record for each rank, or for a
+  /// state that cannot be of this listing.
   ListingOrder(uint64_t records, const EpochOptions& options, const SourceState& start,
                SourceTrail& trail);
 
@@ -56,7 +57,11 @@ class ListingOrder {
   uint64_t epoch_size() const { return rounds_; }
 
  private:
+  void Restore(const SourceState& start);
+  Position NextLate();
+  uint64_t NextOrdinal() const;
   void BeginEpoch(uint64_t epoch);
+  void EndEpoch();
   uint64_t RecordAt(uint64_t ordinal);
   uint64_t DrawFromWindow();
 
@@ -66,6 +71,7 @@ class ListingOrder {
   uint64_t rounds_;
   uint64_t epoch_ = 0;
   uint64_t next_ordinal_ = 0;
+  std::deque<SourceState::Late> late_;
   std::optional<Permutation> permutation_;
   std::optional<EchoBuffer<uint64_t>> window_;
 };

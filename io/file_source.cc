@@ -7,13 +7,15 @@
 namespace echopipe::internal {
 
 FileSource::FileSource(std::unique_ptr<const FileListing> listing, const EpochOptions& options,
-                       const SourceState& start, uint64_t max_record_bytes,
+                       RecordOrder order, const SourceState& start, uint64_t max_record_bytes,
                        std::shared_ptr<Storage> storage, BufferPool& pool,
                        const SourceLimits& limits, std::function<void()> wake)
     : listing_(std::move(listing)),
       max_record_bytes_(max_record_bytes),
       trail_(start, [options](uint64_t epoch) { return WindowOptions(options, epoch); }),
       order_(listing_->size(), options, start, trail_),
+      record_order_(order),
+      epochs_begun_(start.epoch),
       fingerprint_(listing_->Fingerprint()),
       most_rereading_(std::max<uint64_t>(1, static_cast<uint64_t>(limits.reads_in_flight) / 2)),
       reads_(std::move(storage), pool, limits, std::move(wake)) {}
@@ -29,21 +31,34 @@ void FileSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
     file = next;
   }
   uint64_t given = 0;
-  while (given < wanted && !files_.empty() && files_.front().stage == File::Stage::kReady) {
-    const std::optional<Error>& error = files_.front().error;
-    if (error && error->code() == ErrorCode::kNotFound &&
-        RootIsGone(files_.front().position.record)) {
-      fatal_ = Error({.code = ErrorCode::kNotFound,
-                      .what = "it is gone, and all of its records",
-                      .where = listing_->Root(files_.front().position.record)});
-    }
+  for (; given < wanted && !fatal_; ++given) {
+    const auto file = NextReady();
+    if (file == files_.end()) break;
+    CheckRoot(*file);
     if (fatal_) break;
-    out->push_back(MakeItem(std::move(files_.front())));
-    files_.pop_front();
-    ++given;
+    out->push_back(Give(file));
   }
   if (fatal_ && given == 0) throw *fatal_;
   if (!fatal_) StartReads(wanted - given);
+}
+
+// The next to be given, if it has come. No file overtakes those of an epoch before its own.
+std::deque<FileSource::File>::iterator FileSource::NextReady() {
+  for (auto file = files_.begin(); file != files_.end(); ++file) {
+    if (file->position.epoch != files_.front().position.epoch) break;
+    if (file->stage == File::Stage::kReady) return file;
+    if (record_order_ == RecordOrder::kInOrder) break;
+  }
+  return files_.end();
+}
+
+SourceItem FileSource::Give(std::deque<File>::iterator file) {
+  SourceItem item = MakeItem(std::move(*file));
+  files_.erase(file);
+  const bool more = !files_.empty() && files_.front().position.epoch == item.epoch;
+  item.ends_epoch = !more && item.epoch < epochs_begun_;
+  trail_.Give(item.ordinal);
+  return item;
 }
 
 void FileSource::Reread(std::vector<RecordPlace> places) {
@@ -131,6 +146,7 @@ void FileSource::StartReads(uint64_t wanted) {
     const std::optional<ListingOrder::Position> position = order_.Next();
     if (!position) return;
     files_.push_back({.position = *position});
+    if (position->ends_epoch) epochs_begun_ = position->epoch + 1;
     Start(files_.back(), 0, kFirstRead);
   }
 }
@@ -169,7 +185,6 @@ SourceItem FileSource::MakeItem(File file) {
   const uint64_t index = file.position.record;
   SourceItem item{.epoch = file.position.epoch,
                   .ordinal = file.position.ordinal,
-                  .ends_epoch = file.position.ends_epoch,
                   .place = {.file = index},
                   .uri = std::make_shared<const std::string>(listing_->Path(index)),
                   .key = listing_->Key(index),
@@ -197,6 +212,15 @@ std::shared_ptr<const Buffer> FileSource::Join(const File& file) {
   std::memcpy(whole->data(), file.first->data(), file.first->size());
   std::memcpy(whole->data() + file.first->size(), file.rest->data(), file.rest->size());
   return whole;
+}
+
+// If the file is missing because all of its root is, that ends the stream.
+void FileSource::CheckRoot(const File& file) {
+  if (!file.error || file.error->code() != ErrorCode::kNotFound) return;
+  if (!RootIsGone(file.position.record)) return;
+  fatal_ = Error({.code = ErrorCode::kNotFound,
+                  .what = "it is gone, and all of its records",
+                  .where = listing_->Root(file.position.record)});
 }
 
 // Where folders have no size of their own, the listing decides.

@@ -12,6 +12,7 @@
 #include <echopipe/io/epoch_order.h>
 #include <echopipe/io/formats/file_listing.h>
 #include <echopipe/io/read_queue.h>
+#include <echopipe/io/record_order.h>
 #include <echopipe/io/source.h>
 #include <echopipe/io/source_trail.h>
 
@@ -20,7 +21,8 @@ namespace echopipe::internal {
 /// The records of a listing of files in epoch order, a file each.
 ///
 /// Order      Full shuffle: a permutation of the listing for each epoch. Window: the listing
-///            through a shuffle window. Neither: as listed.
+///            through a shuffle window. Neither: as listed. RecordOrder::kAsReady: in an epoch what
+///            has arrived comes first.
 /// Reading    The first 256 KiB of a file, then, if it is larger, the rest; many files at once.
 /// Bad items  A file that cannot be read, is empty, larger than max_record_bytes, or changes while
 ///            it is read.
@@ -31,8 +33,9 @@ class FileSource final : public Source {
   static constexpr uint64_t kFirstRead = uint64_t{256} << 10;
 
   FileSource(std::unique_ptr<const FileListing> listing, const EpochOptions& options,
-             const SourceState& start, uint64_t max_record_bytes, std::shared_ptr<Storage> storage,
-             BufferPool& pool, const SourceLimits& limits, std::function<void()> wake);
+             RecordOrder order, const SourceState& start, uint64_t max_record_bytes,
+             std::shared_ptr<Storage> storage, BufferPool& pool, const SourceLimits& limits,
+             std::function<void()> wake);
 
   void Poll(uint64_t wanted, std::vector<SourceItem>* out) override;
   void Reread(std::vector<RecordPlace> places) override;
@@ -58,6 +61,9 @@ class FileSource final : public Source {
     std::optional<Error> error = {};
   };
 
+  std::deque<File>::iterator NextReady();
+  SourceItem Give(std::deque<File>::iterator file);
+  void CheckRoot(const File& file);
   void TakeArrivals();
   void OnArrival(File& file, const Result<ReadResult>& result);
   void OnFirst(File& file, const ReadResult& result);
@@ -76,6 +82,8 @@ class FileSource final : public Source {
   uint64_t max_record_bytes_;
   SourceTrail trail_;
   ListingOrder order_;
+  RecordOrder record_order_;
+  uint64_t epochs_begun_ = 0;  // whole: all of their files have been in files_
   uint64_t fingerprint_;
   std::deque<File> files_;            // in order
   std::vector<RecordPlace> rereads_;  // all of them

@@ -94,6 +94,7 @@ void CheckState(const SourceState& state, uint64_t files, uint64_t shards) {
         "the residents do not fit to the window");
   check(state.window.blocked.empty(), "a shuffle window blocks no item");
   check(state.mixed.empty(), "one of several sources");
+  check(state.late.empty() || shards == 0, "shards are read in order");
   check(state.shard <= shards, "no such shard");
   check(state.shard < shards || state.byte_offset == 0, "no such shard");
   for (const SourceState::Resident& resident : state.residents) {
@@ -262,7 +263,7 @@ std::unique_ptr<Source> OpenSource(const proto::Source& spec, std::shared_ptr<St
   std::unique_ptr<const internal::FileListing> listing =
       ListFiles(spec, format, names, *storage, options.log);
   CheckState(start, listing->size(), 0);
-  return std::make_unique<internal::FileSource>(std::move(listing), epochs, start,
+  return std::make_unique<internal::FileSource>(std::move(listing), epochs, options.order, start,
                                                 options.max_record_bytes, std::move(storage), pool,
                                                 options.limits, std::move(options.wake));
 }

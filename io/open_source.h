@@ -9,6 +9,7 @@
 
 #include <echopipe/base/buffer.h>
 #include <echopipe/base/export.h>
+#include <echopipe/io/record_order.h>
 #include <echopipe/io/source.h>
 #include <echopipe/io/storage.h>
 
@@ -23,6 +24,7 @@ struct SourceOptions {
   uint64_t seed = 0;
   Shard shard = {};
   SourceLimits limits = {};
+  RecordOrder order = RecordOrder::kInOrder;
   /// Called from a storage thread when something has arrived, under no lock. It must neither wait
   /// nor destroy the source nor throw.
   std::function<void()> wake = {};

@@ -111,7 +111,8 @@ std::optional<SourceItem> ShardSource::NextItem() {
     item.epoch = epoch_;
     item.ordinal = ordinal;
     item.ends_epoch = Known() < round_end + world;
-    trail_.EndItem(drawn_);
+    trail_.EndItem(ordinal, item.place);
+    trail_.Give(ordinal);
     if (item.ends_epoch) FinishEpoch();
     return item;
   }

@@ -75,6 +75,12 @@ struct SourceState {
   std::vector<uint64_t> keys = {};  ///< shards: hashes of the keys before that
   EchoState window = {};            ///< of the shuffle window
   std::vector<Resident> residents = {};  ///< in the order of window.drawable
+  /// With RecordOrder::kAsReady, positions before next_ordinal whose records have not come.
+  struct Late {
+    uint64_t ordinal = 0;
+    RecordPlace place = {};
+  };
+  std::vector<Late> late = {};  ///< ascending
   /// Of several sources that are mixed; then of the rest epoch and next_ordinal alone are set.
   std::vector<SourceState> mixed = {};
 };

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <echopipe/io/source_trail.h>
 
@@ -25,8 +27,13 @@ void SourceTrail::Admit(Entry entry) {
 }
 void SourceTrail::CloseWindow() { Add({.kind = Step::Kind::kClose}); }
 void SourceTrail::Draw() { Add({.kind = Step::Kind::kDraw}); }
-void SourceTrail::EndItem(uint64_t next_ordinal) {
-  Add({.kind = Step::Kind::kEndItem, .number = next_ordinal});
+void SourceTrail::EndItem(uint64_t ordinal, const RecordPlace& place) {
+  Add({.kind = Step::Kind::kEndItem, .number = ordinal, .place = place});
+}
+
+void SourceTrail::Give(uint64_t ordinal) {
+  MutexLock lock(mutex_);
+  given_.push_back(ordinal);
 }
 
 void SourceTrail::Add(Step step) {
@@ -36,19 +43,30 @@ void SourceTrail::Add(Step step) {
 
 void SourceTrail::Advance(uint64_t items) {
   MutexLock lock(mutex_);
-  while (items > 0 && !steps_.empty()) {
-    if (steps_.front().kind == Step::Kind::kEndItem) --items;
-    Follow(std::move(steps_.front()));
-    steps_.pop_front();
-  }
-  // Behind an epoch's last item the next one begins.
-  if (!steps_.empty() && steps_.front().kind == Step::Kind::kBeginEpoch) {
-    Follow(std::move(steps_.front()));
-    steps_.pop_front();
+  for (; items > 0 && !given_.empty(); --items) {
+    FollowTo(given_.front());
+    given_.pop_front();
   }
 }
 
-void SourceTrail::Follow(Step step) {
+void SourceTrail::FollowTo(uint64_t ordinal) {
+  std::vector<SourceState::Late>& late = place_.late;
+  const auto is_it = [ordinal](const SourceState::Late& item) { return item.ordinal == ordinal; };
+  auto found = std::ranges::find_if(late, is_it);
+  while (found == late.end() && !steps_.empty()) {
+    FollowNext();
+    found = std::ranges::find_if(late, is_it);
+  }
+  if (found != late.end()) late.erase(found);
+  // Behind an epoch's last item the next one begins.
+  if (late.empty() && !steps_.empty() && steps_.front().kind == Step::Kind::kBeginEpoch) {
+    FollowNext();
+  }
+}
+
+void SourceTrail::FollowNext() {
+  Step step = std::move(steps_.front());
+  steps_.pop_front();
   switch (step.kind) {
     case Step::Kind::kBeginEpoch:
       place_ = {.epoch = step.number};
@@ -64,7 +82,8 @@ void SourceTrail::Follow(Step step) {
       if (const auto use = window_->Draw()) place_.records += use->item->error ? 0 : 1;
       break;
     case Step::Kind::kEndItem:
-      place_.next_ordinal = step.number;
+      place_.next_ordinal = step.number + 1;
+      place_.late.push_back({.ordinal = step.number, .place = step.place});
       break;
   }
 }

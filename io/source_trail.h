@@ -17,8 +17,8 @@ namespace echopipe::internal {
 /// Follows a source behind its consumer, so that the source's state is known at the place that the
 /// consumer has come to, however far the source itself is ahead.
 ///
-/// The source tells what it does to its shuffle window; the trail does the same, on places alone,
-/// once the consumer has come so far.
+/// The source tells what it does to its shuffle window and which items it gives; the trail does the
+/// same, on places alone, once the consumer has come so far.
 /// Threads  Every method from any thread; the source and the consumer are one caller each.
 /// Cost     A few words for each item between source and consumer.
 class SourceTrail {
@@ -39,8 +39,11 @@ class SourceTrail {
   void Admit(Entry entry);
   void CloseWindow();
   void Draw();
-  /// An item has been made of the position before `next_ordinal`.
-  void EndItem(uint64_t next_ordinal);
+  /// What has been done since the last one makes the item of this position, which stands there.
+  void EndItem(uint64_t ordinal, const RecordPlace& place);
+  /// The consumer is given the item of this position. Epochs come one after the other; in each the
+  /// items may come in any order.
+  void Give(uint64_t ordinal);
 
   void Advance(uint64_t items);
   SourceState state() const;
@@ -51,16 +54,19 @@ class SourceTrail {
     Kind kind = Kind::kDraw;
     uint64_t number = 0;  // epoch or ordinal
     std::optional<Entry> entry = {};
+    RecordPlace place = {};
   };
 
   void Add(Step step);
-  void Follow(Step step) ECHOPIPE_REQUIRES(mutex_);
+  void FollowTo(uint64_t ordinal) ECHOPIPE_REQUIRES(mutex_);
+  void FollowNext() ECHOPIPE_REQUIRES(mutex_);
   void FollowAdmit(Entry entry) ECHOPIPE_REQUIRES(mutex_);
 
   const OptionsOfEpoch window_options_;
   mutable Mutex mutex_;
   std::deque<Step> steps_ ECHOPIPE_GUARDED_BY(mutex_);
-  SourceState place_ ECHOPIPE_GUARDED_BY(mutex_);  // without window and residents
+  std::deque<uint64_t> given_ ECHOPIPE_GUARDED_BY(mutex_);  // and not yet advanced over
+  SourceState place_ ECHOPIPE_GUARDED_BY(mutex_);           // without window and residents
   std::optional<EchoBuffer<SourceState::Resident>> window_ ECHOPIPE_GUARDED_BY(mutex_);
 };
 

@@ -9,19 +9,23 @@
 
 #include <echopipe/base/clock.h>
 #include <echopipe/io/http_storage.h>
+#include <echopipe/io/record_order.h>
 #include <echopipe/io/storage.h>
 #include <echopipe/pipeline/stats.h>
 
 namespace echopipe {
 
-/// How a pipeline runs. Nothing here changes which examples come out, nor their order (but what an
-/// adaptive echo point repeats, and when, depends on how the run goes).
+/// How a pipeline runs. Nothing here changes which examples come out, nor, but for `order`, their
+/// order (but what an adaptive echo point repeats, and when, depends on how the run goes).
 struct RuntimeOptions {
   /// Threads for decoding and augmenting; 0: as many as the affinity mask and the cgroup's CPU
   /// quota allow. Never more than oneTBB's global_control allows.
   int threads = 0;
   /// Reads under way at once, 1..1024.
   int reads_in_flight = 32;
+  /// Whether a record waits for those in front of it. kAsReady gives up the order, and with it
+  /// batches that are the same in each run; not with `replay_log`.
+  RecordOrder order = RecordOrder::kInOrder;
   /// Batches made ahead of the consumer, 2..1024.
   int prefetch = 2;
   /// The most bytes of records, examples and batches held together, those of `allocator` too; 0: no

@@ -80,6 +80,10 @@ void CheckLogs(const PipelineSpec& spec, const RuntimeOptions& options) {
   if (internal::MakePlan(spec).adaptive() == nullptr) {
     internal::ThrowInvalidField(field, "nothing is decided", path, "an adaptive echo in the spec");
   }
+  if (replays && options.order == RecordOrder::kAsReady) {
+    internal::ThrowInvalidField(field, "records that come in another order are not those decided of",
+                                path, "RecordOrder::kInOrder");
+  }
   if (options.replay_log == options.decision_log) {
     internal::ThrowInvalidField(field, "the same file is to be read and written", path,
                                 "another file");
@@ -110,6 +114,7 @@ class Pipeline::Impl {
             [&](BufferPool& pool, std::function<void()> wake) {
               SourceOptions source{.seed = spec.message().seed(),
                                    .shard = {rank.rank, rank.world},
+                                   .order = options.order,
                                    .wake = std::move(wake),
                                    .log = options.log};
               if (start) source.start = start->state.source;

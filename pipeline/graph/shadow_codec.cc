@@ -247,6 +247,10 @@ void Encode(const SourceState& state, proto::SourceCursor* message) {
     bad->set_item(i);
     Encode(BadExample{"", resident.key, "source", *resident.error}, bad->mutable_bad());
   }
+  for (const SourceState::Late& late : state.late) {
+    message->add_late_ordinal(late.ordinal);
+    Encode(late.place, message->mutable_late());
+  }
   for (const SourceState& mixed : state.mixed) Encode(mixed, message->add_mixed());
 }
 
@@ -271,6 +275,10 @@ SourceState Decode(const proto::SourceCursor& message) {
     SourceState::Resident& resident = state.residents[bad.item()];
     resident.key = std::move(example.key);
     resident.error = std::move(example.error);
+  }
+  CheckPlaces(message.late(), message.late_ordinal_size());
+  for (int i = 0; i < message.late_ordinal_size(); ++i) {
+    state.late.push_back({.ordinal = message.late_ordinal(i), .place = PlaceAt(message.late(), i)});
   }
   for (const proto::SourceCursor& mixed : message.mixed()) {
     Require(mixed.mixed().empty(), "a mix of mixes");

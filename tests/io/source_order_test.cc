@@ -179,6 +179,63 @@ TEST_P(SourceOrderLaws, StatesMayBeTakenOfRestoredSources) {
   EXPECT_EQ(given, items);
 }
 
+// What comes in an epoch, whatever its order; only the last may say that it is.
+std::map<char, std::multiset<std::string>> ByEpoch(const std::vector<std::string>& items) {
+  std::map<char, std::multiset<std::string>> epochs;
+  for (size_t i = 0; i < items.size(); ++i) {
+    epochs[items[i][0]].insert(WithoutEnd(items[i]));
+    const bool is_last = i + 1 == items.size() || items[i + 1][0] != items[i][0];
+    EXPECT_EQ(items[i].ends_with(" END"), is_last) << items[i];
+  }
+  return epochs;
+}
+
+TEST_P(SourceOrderLaws, AsReadyEachRecordComesOnceAnEpochUnderItsOwnIdentity) {
+  for (uint64_t world = 1; world <= 2; ++world) {
+    if (static_cast<uint64_t>(positions()) < world) continue;
+    SourceOptions options{.seed = 1, .shard = {.rank = world - 1, .world = world}};
+    const std::vector<std::string> in_order = Run(options);
+    options.order = RecordOrder::kAsReady;
+    EXPECT_EQ(ByEpoch(Run(options, /*completion_seed=*/5, /*wanted=*/8)), ByEpoch(in_order));
+    EXPECT_EQ(ByEpoch(Run(options, 6, 100)), ByEpoch(in_order));
+    options.limits = {.reads_in_flight = 3, .bytes_in_flight = 600'000};
+    EXPECT_EQ(ByEpoch(Run(options, 8, 50)), ByEpoch(in_order));
+    options.limits = {.reads_in_flight = 1, .bytes_in_flight = 1};
+    EXPECT_EQ(Run(options, 7), in_order);
+  }
+}
+
+// Each restored from where the one before was, some of them in order; each goes on to the end, too.
+TEST_P(SourceOrderLaws, AsReadyAStateGoesOnWithWhatHasNotCome) {
+  const std::vector<std::string> whole = Run({.seed = 1});
+  const proto::Source spec = Spec(epochs());
+  const size_t step = whole.size() > 40 ? 7 : 2;
+  SourceOptions options{.seed = 1, .order = RecordOrder::kAsReady};
+  std::vector<std::string> given;
+  uint64_t late = 0;
+  for (uint64_t seed = 1; given.size() < whole.size(); ++seed) {
+    SourceHarness harness(spec, Storage(), options, seed);
+    // The source runs ahead of the place that the state is of.
+    const std::vector<std::string> some = harness.Take(step + 3, 12);
+    ASSERT_FALSE(some.empty());
+    const auto taken = static_cast<std::ptrdiff_t>(std::min(step, some.size()));
+    given.insert(given.end(), some.begin(), some.begin() + taken);
+    harness.source().Advance(static_cast<uint64_t>(taken));
+    options.start = harness.source().state();
+    options.order = seed % 3 == 0 ? RecordOrder::kInOrder : RecordOrder::kAsReady;
+    late += options.start->late.size();
+    SourceHarness rest(spec, Storage(), options, seed + 100);
+    std::vector<std::string> all = given;
+    for (const std::string& item : rest.TakeAll()) all.push_back(item);
+    ASSERT_EQ(ByEpoch(all), ByEpoch(whole)) << given.size();
+    EXPECT_TRUE(rest.source().AtEnd());
+  }
+  const bool is_listing = data() == Data::kFolder || data() == Data::kManifest;
+  if (is_listing && positions() >= 40) {
+    EXPECT_GT(late, 0U);
+  }
+}
+
 using ::testing::Combine;
 using ::testing::Values;
 
@@ -250,6 +307,57 @@ TEST(SourceOrderTest, TheFolderKnowsItsEpochSize) {
   SourceHarness harness(ParseSpec("uri: 'root' take: 11"), storage,
                         {.shard = {.rank = 1, .world = 3}});
   EXPECT_EQ(harness.source().epoch_size(), 3);
+}
+
+TEST(SourceOrderTest, AsReadyALateReadHoldsUpTheEndOfItsEpochAlone) {
+  std::shared_ptr<FakeStorage> storage = GatedStorage();
+  PutFolder(*storage, 20);
+  SourceHarness harness(ParseSpec("uri: 'root' epochs: 2"), storage,
+                        {.seed = 1, .order = RecordOrder::kAsReady});
+  harness.PollOnce(4);
+  const FakeStorage::PendingRead late = storage->pending().front();
+  std::vector<SourceItem> given;
+  for (;;) {
+    const std::vector<FakeStorage::PendingRead> reads = storage->pending();
+    if (reads.back().id == late.id) break;
+    storage->Complete(reads.back().id);
+    for (SourceItem& item : harness.PollOnce(4)) given.push_back(std::move(item));
+    ASSERT_LE(given.size(), 19);
+  }
+  // The first few of the next epoch have been read, and wait.
+  EXPECT_THAT(given, SizeIs(19));
+  EXPECT_EQ(given.front().ordinal, 3U);
+  harness.source().Advance(19);
+  const SourceState state = harness.source().state();
+  ASSERT_THAT(state.late, SizeIs(1));
+  EXPECT_EQ(state.late[0].ordinal, 0U);
+  EXPECT_EQ(state.epoch, 0U);
+  storage->Complete(late.id);
+  const std::vector<SourceItem> last = harness.PollOnce(1);
+  ASSERT_THAT(last, SizeIs(1));
+  EXPECT_EQ(last[0].ordinal, 0U);
+  EXPECT_TRUE(last[0].ends_epoch);
+  harness.source().Advance(1);
+  EXPECT_EQ(harness.source().state().epoch, 1U);
+  EXPECT_THAT(harness.source().state().late, IsEmpty());
+}
+
+TEST(SourceOrderTest, AStateWhoseLateRecordsCannotBeIsRefused) {
+  std::shared_ptr<FakeStorage> storage = GatedStorage();
+  PutFolder(*storage, 20);
+  PutShards(*storage, 3);
+  const auto open = [&](const std::string& uri, std::vector<SourceState::Late> late,
+                        Shard shard = {}) {
+    SourceHarness harness(
+        ParseSpec("uri: '" + uri + "'"), storage,
+        {.shard = shard, .start = SourceState{.next_ordinal = 10, .late = std::move(late)}});
+  };
+  open("root", {{.ordinal = 3, .place = {.file = 3}}, {.ordinal = 7, .place = {.file = 19}}});
+  EXPECT_THROW(open("root", {{.ordinal = 10}}), Error);                          // to come
+  EXPECT_THROW(open("root", {{.ordinal = 3, .place = {.file = 20}}}), Error);    // no such record
+  EXPECT_THROW(open("root", {{.ordinal = 3}, {.ordinal = 3}}), Error);           // twice
+  EXPECT_THROW(open("root", {{.ordinal = 3}}, {.rank = 0, .world = 2}), Error);  // another rank's
+  EXPECT_THROW(open("s1.tar", {{.ordinal = 3}}), Error);  // a stream has none
 }
 
 TEST(SourceOrderTest, TakeLeavesTheRestOfTheShardsUnread) {

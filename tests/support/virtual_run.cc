@@ -33,10 +33,11 @@ internal::Graph::OpenSource OpenerOf(const VirtualRun& run, std::shared_ptr<Stor
   return [&run, storage = std::move(storage)](BufferPool& pool, std::function<void()> wake) {
     SourceOptions options{.seed = run.spec.message().seed(),
                           .shard = {run.rank.rank, run.rank.world},
+                          .order = run.runtime.order,
                           .wake = std::move(wake)};
     if (run.start != nullptr) options.start = run.start->source;
     options.limits.reads_in_flight = run.runtime.reads_in_flight;
-    return OpenSource(run.spec.message().source(0), storage, pool, std::move(options));
+    return OpenSources(internal::SourcesOf(run.spec.message()), storage, pool, std::move(options));
   };
 }
 
