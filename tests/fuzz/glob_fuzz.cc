@@ -100,20 +100,18 @@ bool HasUnescaped(std::string_view text, std::string_view wanted) {
   return false;
 }
 
-// Millions of names are another test's.
+// Of what makes many names of one; millions of them are another test's.
 bool TakesLong(std::string_view uri) {
-  constexpr int kMostDigits = 5;
-  constexpr int kMostCommas = 12;
-  const auto is_digit = [](char c) { return '0' <= c && c <= '9'; };
-  return std::ranges::count_if(uri, is_digit) > kMostDigits ||
-         std::ranges::count(uri, ',') > kMostCommas;
+  constexpr int kMostDigitsAndCommas = 7;
+  const auto makes_more = [](char c) { return ('0' <= c && c <= '9') || c == ','; };
+  return std::ranges::count_if(uri, makes_more) > kMostDigitsAndCommas;
 }
 
 void CheckBraces(const std::string& uri) {
   const Names names = ExpandBraces(uri);
   Require(!names.empty());
   if (!HasUnescaped(uri, "{")) Require(names == Names{uri});
-  for (const std::string& name : names) {
+  for (const std::string& name : {names.front(), names[names.size() / 2], names.back()}) {
     Require(!HasUnescaped(name, "{") && ExpandBraces(name) == Names{name});
   }
 }
