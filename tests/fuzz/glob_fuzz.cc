@@ -37,19 +37,26 @@ using Names = std::vector<std::string>;
 
 // ---- A tree of empty files
 
-bool IsName(std::string_view name) { return !name.empty() && name != "." && name != ".."; }
+// Of a storage's file.
+bool IsPath(std::string_view path) {
+  if (path.starts_with('/')) path.remove_prefix(1);
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view name = path.substr(begin, end - begin);
+    if (name.empty() || name == "." || name == "..") return false;
+    begin = end + 1;
+  }
+  return path.find('\0') == std::string_view::npos;
+}
 
 class Tree final : public Storage {
  public:
-  /// Paths that no tree can hold are left out.
+  /// Precondition: IsPath(path).
   void Add(std::string_view path) {
-    if (path.find('\0') != std::string_view::npos) return;
-    std::string folder;
-    for (size_t begin = path.starts_with('/') ? 1 : 0; begin <= path.size();) {
+    std::string folder = path.starts_with('/') ? "/" : "";
+    for (size_t begin = folder.size(); begin <= path.size();) {
       const size_t end = std::min(path.find('/', begin), path.size());
       const std::string name(path.substr(begin, end - begin));
-      if (!IsName(name)) return;
-      if (begin == 1) folder = "/";
       Kind& kind = folders_[folder].emplace(name, Kind::kFile).first->second;
       if (end < path.size()) kind = Kind::kFolder;
       folder += name + "/";
@@ -175,7 +182,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Tree tree;
   while (!input.empty()) {
     const std::string path(input.TakeLine());
-    tree.Add(path);
+    if (IsPath(path)) tree.Add(path);
     CheckMatch(uri, path);
   }
   if (!TakesLong(uri)) CheckUri(uri, tree);

@@ -123,7 +123,7 @@ void CheckRecord(const ManifestListing& listing, uint64_t i, const std::string& 
                  const ManifestColumns& columns) {
   const std::string path = listing.Path(i);
   Require(listing.Root(i) == uri && !listing.Key(i).empty() && path.ends_with(listing.Key(i)));
-  Require(path.find('\0') == std::string::npos);
+  Require(listing.Key(i).find('\0') == std::string::npos);
   if (uri.starts_with("http://")) Require(LiesBelow(path, uri.substr(0, uri.rfind('/') + 1)));
   if (columns.label == "") Require(!listing.Label(i));
   const auto fields = listing.Fields(i);
