@@ -31,6 +31,7 @@ using Kind = TfRecordReader::Kind;
 // A length, its checksum, the data, and their checksum.
 constexpr size_t kHeaderBytes = 12;
 constexpr size_t kFooterBytes = 4;
+constexpr uint64_t kMuch = uint64_t{1} << 20;
 
 struct Record {
   uint64_t offset = 0;
@@ -117,7 +118,8 @@ class Reading {
   Content content_;
 };
 
-// Of each record, as far as they follow each other.
+// Of each record, as far as they follow each other. A length for which a reader that does not know
+// the shard's size would take much memory, and time, is left alone.
 std::string WithRightChecksums(std::string shard) {
   const auto put = [&shard](size_t begin, size_t size) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(shard.data()) + begin;
@@ -127,6 +129,7 @@ std::string WithRightChecksums(std::string shard) {
   for (size_t at = 0; shard.size() - at >= kHeaderBytes;) {
     uint64_t length = 0;
     std::memcpy(&length, shard.data() + at, sizeof(length));
+    if (length > kMuch && length <= TfRecordReader::kMaxRecordBytes) break;
     put(at, sizeof(length));
     at += kHeaderBytes;
     const size_t rest = shard.size() - at;
