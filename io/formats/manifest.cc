@@ -45,6 +45,14 @@ bool IsPathBelow(std::string_view path) {
   return true;
 }
 
+// "./a", ".//a" and "././a" are "a".
+std::string_view WithoutDots(std::string_view path) {
+  while (path.starts_with("./")) {
+    path.remove_prefix(std::min(path.find_first_not_of('/', 1), path.size()));
+  }
+  return path;
+}
+
 bool HasScheme(std::string_view path) { return path.find("://") != std::string_view::npos; }
 
 template <class T>
@@ -149,7 +157,7 @@ class ManifestParser {
   void AddCsvField(const std::string& name, std::string& value, Row* row) const {
     if (name == columns_.path) {
       row->path = std::move(value);
-    } else if (name == LabelName()) {
+    } else if (IsLabel(name)) {
       row->label = ParseLabel(value);
     } else {
       row->fields.emplace_back(name, std::move(value));
@@ -190,7 +198,7 @@ class ManifestParser {
     if (LabelIsWanted() && !object.contains(*columns_.label)) Throw("no " + *columns_.label);
     for (const auto& [name, value] : object.items()) {
       if (name == columns_.path) continue;
-      if (name == LabelName()) {
+      if (IsLabel(name)) {
         row.label = LabelOf(value);
       } else {
         row.fields.emplace_back(name, TextOf(value));
@@ -214,10 +222,13 @@ class ManifestParser {
   }
 
   bool LabelIsWanted() const { return columns_.label && !columns_.label->empty(); }
-  std::string_view LabelName() const { return columns_.label ? *columns_.label : kUsualLabel; }
+  // Without a wanted label no field is one, nor the field without a name.
+  bool IsLabel(std::string_view name) const {
+    return columns_.label ? LabelIsWanted() && name == *columns_.label : name == kUsualLabel;
+  }
 
   void Add(Row row) {
-    if (row.path.starts_with("./")) row.path.erase(0, 2);
+    row.path.erase(0, row.path.size() - WithoutDots(row.path).size());
     CheckPath(row.path);
     if (listing_.size() == kMaxRecords) ThrowLimit("more than 100 million records");
     listing_.begins_.push_back(listing_.rows_.size());

@@ -127,6 +127,24 @@ std::vector<std::string> Describe(const ManifestListing& listing) {
   return texts;
 }
 
+TEST_F(ManifestTest, APathThatBeginsInItsOwnFolderIsThePathBehindThat) {
+  storage_.Put("d/a.csv", "path\n./1.jpg\n././2.jpg\n.//3.jpg\n./.hidden\n.4.jpg\n");
+  EXPECT_THAT(Describe(Read({"d/a.csv"})),
+              ElementsAre("1.jpg d/1.jpg", "2.jpg d/2.jpg", "3.jpg d/3.jpg", ".hidden d/.hidden",
+                          ".4.jpg d/.4.jpg"));
+  storage_.Put("d/a.csv", "path\n" + std::string(size_t{1} << 20, '/').replace(0, 1, ".") + "\n");
+  EXPECT_EQ(ErrorOf([&] { Read({"d/a.csv"}); }).code(), ErrorCode::kCorrupt);
+}
+
+TEST_F(ManifestTest, AColumnWithoutANameIsNoLabelWhereNoneIsWanted) {
+  for (const auto& [uri, text] :
+       {std::pair{"a.csv", "path,\n1.jpg,7\n"}, {"a.jsonl", "{\"path\": \"1.jpg\", \"\": 7}\n"}}) {
+    const Error error = ErrorIn(uri, text, {.label = ""});
+    EXPECT_EQ(error.code(), ErrorCode::kCorrupt);
+    EXPECT_THAT(error.what(), HasSubstr("without a name"));
+  }
+}
+
 TEST_F(ManifestTest, CsvAndJsonLinesNameTheSameRecords) {
   storage_.Put("data/a.csv",
                "text,path,label,box\r\n"

@@ -31,7 +31,7 @@ auto WithoutNumbers(Tensor (*operation)(const Tensor&, BufferPool&)) {
 }
 
 // contrast, saturation and sharpness round down sums of products, which torch fuses where the
-// machine can: in large pictures one value in some thousands may be off by one.
+// machine can: in large pictures a few values may be off by one (docs/augmentations.md).
 TEST(ColorOpsTest, EachIsTorchvisions) {
   ExpectLikeTorchvision("brightness", 0, WithOneNumber(&AdjustBrightness));
   ExpectLikeTorchvision("contrast", 0, WithOneNumber(&AdjustContrast));
