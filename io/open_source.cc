@@ -147,8 +147,11 @@ std::string Quoted(const std::string& text) {
   return quoted + "'";
 }
 
-// What makes the indexes of the spec's shards.
+// What makes the indexes of the spec's shards, as errors say it.
 std::string IndexCommand(const proto::Source& spec, proto::Source::Format format) {
+  if (std::ranges::any_of(spec.uri(), internal::IsHttpUri)) {
+    return "the indexes that \"echopipe index\" makes before the shards are uploaded, beside them";
+  }
   std::string command = "echopipe index";
   if (spec.format() != proto::Source::AUTO) {
     command += format == proto::Source::TAR ? " --format tar" : " --format tfrecord";
@@ -157,9 +160,7 @@ std::string IndexCommand(const proto::Source& spec, proto::Source::Format format
     command += " " + Quoted(spec.uri(i));
   }
   if (spec.uri_size() > kMostUrisNamed) command += " ...";
-  const bool is_remote = std::ranges::any_of(spec.uri(), internal::IsHttpUri);
-  return is_remote ? command + ", where the shards' files are, and the indexes beside them"
-                   : command;
+  return command;
 }
 
 // "photos/: 500 images in 500 classes; passed over: 2 hidden, 1 of another kind"
