@@ -54,7 +54,7 @@ TEST_F(IndexCommandTest, MakesTheIndexesThatAFullShuffleNeeds) {
 
   const ProgramRun tars = RunProgram({"index", folder_.Path("s*.tar"), "-q"});
   EXPECT_EQ(tars.exit_code, 0) << tars.err;
-  EXPECT_EQ(tars.out, "2 of 2 shards indexed, 8 samples, 19.5 kB\n");
+  EXPECT_EQ(tars.out, "2 of 2 shards indexed, 8 samples, 18.4 kB\n");
   EXPECT_THAT(tars.err, IsEmpty());
   const ProgramRun records =
       RunProgram({"index", "--format", "tfrecord", "--source", folder_.Path("r-*-of-00001"), "-q"});
@@ -95,7 +95,7 @@ TEST_F(IndexCommandTest, WhatFitsIsPassedOverAndWhatDoesNotIsMadeAnew) {
                                      folder_.Path("s0.tar") + kEnding, folder_.Path("s1.tar"),
                                      folder_.Path("s1.tar") + kEnding, folder_.Path("s2.tar")});
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_EQ(run.out, "2 of 3 shards indexed, 7 samples, 17.4 kB; 1 had an index that fits\n");
+  EXPECT_EQ(run.out, "2 of 3 shards indexed, 7 samples, 16.4 kB; 1 had an index that fits\n");
   EXPECT_EQ(ReadFile(folder_.Path("s0.tar") + kEnding), index);
 }
 
