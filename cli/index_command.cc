@@ -190,8 +190,9 @@ PipelineSpec IndexCommand::GivenSpec() const {
 ExitCode IndexCommand::Run() {
   const int threads = threads_ > 0 ? threads_ : internal::AvailableCpus();
   const std::shared_ptr<Storage> storage = MakeLocalStorage(threads);
+  const PipelineSpec spec = GivenSpec();
   std::vector<Shard> shards;
-  for (const proto::Source& source : GivenSpec().message().source()) {
+  for (const proto::Source& source : spec.message().source()) {
     AddShards(source, *storage, &shards);
   }
   if (shards.empty()) {
