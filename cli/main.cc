@@ -11,6 +11,7 @@
 #include <echopipe/cli/demo_data_command.h>
 #include <echopipe/cli/exit_code.h>
 #include <echopipe/cli/flag_names.h>
+#include <echopipe/cli/index_command.h>
 #include <echopipe/cli/inspect_command.h>
 #include <echopipe/cli/printable.h>
 #include <echopipe/cli/run_command.h>
@@ -57,6 +58,7 @@ int Run(int argc, char** argv) {
   RunCommand run(app);
   InspectCommand inspect(app);
   VerifyCommand verify(app);
+  IndexCommand index(app);
   DemoDataCommand demo_data(app);
   DemoCommand demo(app);
   // Set last: a subcommand begins with the footer of the program.
@@ -73,6 +75,7 @@ int Run(int argc, char** argv) {
   if (run.chosen()) return run.Run();
   if (inspect.chosen()) return inspect.Run();
   if (verify.chosen()) return verify.Run();
+  if (index.chosen()) return index.Run();
   return demo_data.chosen() ? demo_data.Run() : demo.Run();
 }
 

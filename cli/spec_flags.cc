@@ -40,7 +40,10 @@ FieldHelp HelpFor(const std::string& field) {
         "names end.",
         "tfrecord"}},
       {"shuffle",
-       {"full, or the size of a window (the only way for shards); by default none.", "full"}},
+       {"full (of shards by their indexes: see echopipe index), or the size of a window; by "
+        "default "
+        "none.",
+        "full"}},
       {"epochs", {"Passes over the data; 0 is endless. Default 1.", "3"}},
       {"take", {"An epoch ends after so many records.", "1000"}},
       {"tar",

@@ -14,9 +14,8 @@ FileSource::FileSource(std::unique_ptr<const FileListing> listing, const EpochOp
       max_record_bytes_(max_record_bytes),
       trail_(start, [options](uint64_t epoch) { return WindowOptions(options, epoch); }),
       order_(listing_->size(), options, start, trail_),
-      record_order_(order),
-      epochs_begun_(start.epoch),
       fingerprint_(listing_->Fingerprint()),
+      files_(order, trail_),
       most_rereading_(std::max<uint64_t>(1, static_cast<uint64_t>(limits.reads_in_flight) / 2)),
       reads_(std::move(storage), pool, limits, std::move(wake)) {}
 
@@ -24,7 +23,7 @@ void FileSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
   TakeArrivals();
   for (auto file = rereading_.begin(); file != rereading_.end();) {
     const auto next = std::next(file);
-    if (file->stage == File::Stage::kReady) {
+    if (file->IsReady()) {
       out->push_back(MakeItem(std::move(*file)));
       rereading_.erase(file);
     }
@@ -32,33 +31,14 @@ void FileSource::Poll(uint64_t wanted, std::vector<SourceItem>* out) {
   }
   uint64_t given = 0;
   for (; given < wanted && !fatal_; ++given) {
-    const auto file = NextReady();
-    if (file == files_.end()) break;
+    std::optional<File> file = files_.TakeReady();
+    if (!file) break;
     CheckRoot(*file);
     if (fatal_) break;
-    out->push_back(Give(file));
+    out->push_back(MakeItem(*std::move(file)));
   }
   if (fatal_ && given == 0) throw *fatal_;
   if (!fatal_) StartReads(wanted - given);
-}
-
-// The next to be given, if it has come. No file overtakes those of an epoch before its own.
-std::deque<FileSource::File>::iterator FileSource::NextReady() {
-  for (auto file = files_.begin(); file != files_.end(); ++file) {
-    if (file->position.epoch != files_.front().position.epoch) break;
-    if (file->stage == File::Stage::kReady) return file;
-    if (record_order_ == RecordOrder::kInOrder) break;
-  }
-  return files_.end();
-}
-
-SourceItem FileSource::Give(std::deque<File>::iterator file) {
-  SourceItem item = MakeItem(std::move(*file));
-  files_.erase(file);
-  const bool more = !files_.empty() && files_.front().position.epoch == item.epoch;
-  item.ends_epoch = !more && item.epoch < epochs_begun_;
-  trail_.Give(item.ordinal);
-  return item;
 }
 
 void FileSource::Reread(std::vector<RecordPlace> places) {
@@ -145,9 +125,7 @@ void FileSource::StartReads(uint64_t wanted) {
     if (!reads_.HasRoom(kFirstRead) && (!files_.empty() || !reads_.HasReadRoom())) return;
     const std::optional<ListingOrder::Position> position = order_.Next();
     if (!position) return;
-    files_.push_back({.position = *position});
-    if (position->ends_epoch) epochs_begun_ = position->epoch + 1;
-    Start(files_.back(), 0, kFirstRead);
+    Start(files_.Add({.position = *position}), 0, kFirstRead);
   }
 }
 
@@ -185,6 +163,7 @@ SourceItem FileSource::MakeItem(File file) {
   const uint64_t index = file.position.record;
   SourceItem item{.epoch = file.position.epoch,
                   .ordinal = file.position.ordinal,
+                  .ends_epoch = file.position.ends_epoch,
                   .place = {.file = index},
                   .uri = std::make_shared<const std::string>(listing_->Path(index)),
                   .key = listing_->Key(index),

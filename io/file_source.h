@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include <echopipe/io/epoch_order.h>
 #include <echopipe/io/formats/file_listing.h>
+#include <echopipe/io/in_flight.h>
 #include <echopipe/io/read_queue.h>
 #include <echopipe/io/record_order.h>
 #include <echopipe/io/source.h>
@@ -59,10 +59,10 @@ class FileSource final : public Source {
     std::shared_ptr<const Buffer> first = nullptr;
     std::shared_ptr<const Buffer> rest = nullptr;
     std::optional<Error> error = {};
+
+    bool IsReady() const { return stage == Stage::kReady; }
   };
 
-  std::deque<File>::iterator NextReady();
-  SourceItem Give(std::deque<File>::iterator file);
   void CheckRoot(const File& file);
   void TakeArrivals();
   void OnArrival(File& file, const Result<ReadResult>& result);
@@ -82,10 +82,8 @@ class FileSource final : public Source {
   uint64_t max_record_bytes_;
   SourceTrail trail_;
   ListingOrder order_;
-  RecordOrder record_order_;
-  uint64_t epochs_begun_ = 0;  // whole: all of their files have been in files_
   uint64_t fingerprint_;
-  std::deque<File> files_;            // in order
+  InFlight<File> files_;
   std::vector<RecordPlace> rereads_;  // all of them
   size_t next_reread_ = 0;            // not begun
   std::list<File> rereading_;

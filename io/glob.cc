@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include <echopipe/io/formats/shard_index.h>
 #include <echopipe/io/glob.h>
 #include <echopipe/io/http/uri.h>
 
@@ -211,6 +212,11 @@ size_t PlainPrefix(std::string_view pattern) {
   }
 }
 
+// What lies beside shards is none of them.
+bool IsIndex(const FolderEntry& entry) {
+  return entry.kind == FolderEntry::Kind::kFile && IsIndexName(entry.name);
+}
+
 // `folders` are full paths that end in "/" (or "" for the current one), sorted.
 std::vector<std::string> MatchComponent(const std::vector<std::string>& folders,
                                         std::string_view component, bool folders_alone,
@@ -225,7 +231,7 @@ std::vector<std::string> MatchComponent(const std::vector<std::string>& folders,
     for (const FolderEntry& entry : entries.value()) {
       const bool fits = folders_alone ? entry.kind == FolderEntry::Kind::kFolder
                                       : entry.kind != FolderEntry::Kind::kOther;
-      if (fits && MatchesGlob(component, entry.name)) {
+      if (fits && MatchesGlob(component, entry.name) && !IsIndex(entry)) {
         names.Add(folder + entry.name + (folders_alone ? "/" : ""));
       }
     }

@@ -29,7 +29,8 @@ bool MatchesGlob(std::string_view pattern, std::string_view name);
 /// The names a uri stands for: braces first, then globs against the storage's folders.
 ///
 /// Order   Brace alternatives as they are written; the matches of each glob sorted bytewise.
-///         A pattern that ends in "/" matches folders alone and keeps the "/".
+///         A pattern that ends in "/" matches folders alone and keeps the "/". No pattern matches
+///         the index of a shard.
 /// Errors  As ExpandBraces(); kNotFound names a pattern that matches nothing. A name without a
 ///         glob is taken as it is, whether it is there or not.
 std::vector<std::string> ExpandUri(std::string_view uri, Storage& storage);

@@ -105,6 +105,7 @@ class LocalStorage final : public Storage {
 
   Result<std::vector<FolderEntry>> List(const std::string& folder) override;
   Result<uint64_t> Size(const std::string& path) override;
+  std::optional<int64_t> ModifiedAt(const std::string& path) override;
   ReadId Read(ReadRequest request, BufferPool& pool, Callback callback) override;
   void Cancel(ReadId id) override;
   StorageStats Stats() const override;
@@ -164,6 +165,14 @@ Result<uint64_t> LocalStorage::Size(const std::string& path) {
   struct stat status = {};
   if (stat(path.c_str(), &status) != 0) return ErrnoError(path);
   return FileSize(path, status);
+}
+
+std::optional<int64_t> LocalStorage::ModifiedAt(const std::string& path) {
+  struct stat status = {};
+  if (HoldsZeroByte(path) || stat(path.c_str(), &status) != 0) return std::nullopt;
+  // A time that no 64 bits hold comes out as another one, as good for being compared.
+  return static_cast<int64_t>(static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
+                              static_cast<uint64_t>(status.st_mtim.tv_nsec));
 }
 
 Storage::ReadId LocalStorage::Read(ReadRequest request, BufferPool& pool, Callback callback) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <echopipe/base/mutex.h>
@@ -27,6 +28,10 @@ class AnyStorage final : public Storage {
 
   std::vector<Result<uint64_t>> Sizes(const std::vector<std::string>& paths) override {
     return AreAllHttp(paths) ? At(paths[0]).Sizes(paths) : Storage::Sizes(paths);
+  }
+
+  std::optional<int64_t> ModifiedAt(const std::string& path) override {
+    return At(path).ModifiedAt(path);
   }
 
   ReadId Read(ReadRequest request, BufferPool& pool, Callback callback) override {

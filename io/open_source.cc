@@ -13,6 +13,8 @@
 #include <echopipe/io/formats/manifest.h>
 #include <echopipe/io/glob.h>
 #include <echopipe/io/http/uri.h>
+#include <echopipe/io/indexed_shards.h>
+#include <echopipe/io/indexed_source.h>
 #include <echopipe/io/mixed_source.h>
 #include <echopipe/io/open_source.h>
 #include <echopipe/io/shard_source.h>
@@ -30,6 +32,7 @@ constexpr uint64_t kMaxEpochs = uint64_t{1} << 32;
 // Over a network it would take too long to ask for more shards.
 constexpr size_t kMostShardsAskedFor = 1000;
 constexpr size_t kMostShardsNamed = 3;
+constexpr int kMostUrisNamed = 3;
 constexpr size_t kMostSources = 64;
 constexpr uint32_t kMaxWeight = 1'000'000;
 
@@ -136,6 +139,29 @@ void CheckShardsAreThere(const proto::Source& spec, Storage& storage) {
                .what = std::to_string(missing.size()) + " of " + std::to_string(names.size()) +
                        " shards are not there: " + named,
                .where = "source.uri"});
+}
+
+// As a shell takes it for one word.
+std::string Quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// What makes the indexes of the spec's shards, as errors say it.
+std::string IndexCommand(const proto::Source& spec, proto::Source::Format format) {
+  if (std::ranges::any_of(spec.uri(), internal::IsHttpUri)) {
+    return "the indexes that \"echopipe index\" makes before the shards are uploaded, beside them";
+  }
+  std::string command = "echopipe index";
+  if (spec.format() != proto::Source::AUTO) {
+    command += format == proto::Source::TAR ? " --format tar" : " --format tfrecord";
+  }
+  for (int i = 0; i < std::min(spec.uri_size(), kMostUrisNamed); ++i) {
+    command += " " + Quoted(spec.uri(i));
+  }
+  if (spec.uri_size() > kMostUrisNamed) command += " ...";
+  return command;
 }
 
 // "photos/: 500 images in 500 classes; passed over: 2 hidden, 1 of another kind"
@@ -255,6 +281,14 @@ std::unique_ptr<Source> OpenSource(const proto::Source& spec, std::shared_ptr<St
   const SourceState start = options.start.value_or(SourceState{});
   if (std::unique_ptr<const internal::ShardFormat> shards = internal::ShardFormatOf(spec, format)) {
     CheckShardsAreThere(spec, *storage);
+    if (epochs.shuffle == EpochOptions::Shuffle::kFull) {
+      CheckState(start, names.size(), 0);
+      internal::IndexedShards indexed = internal::LoadIndexedShards(
+          std::move(names), format, IndexCommand(spec, format), *storage);
+      return std::make_unique<internal::IndexedSource>(
+          std::move(indexed), std::move(shards), epochs, options.order, start, std::move(storage),
+          pool, options.limits, std::move(options.wake));
+    }
     CheckState(start, names.size(), names.size());
     return std::make_unique<internal::ShardSource>(std::move(names), std::move(shards), epochs,
                                                    start, std::move(storage), pool, options.limits,

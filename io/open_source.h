@@ -42,12 +42,14 @@ ECHOPIPE_EXPORT void ValidateSource(const proto::Source& spec);
 /// The same of several that are mixed.
 ECHOPIPE_EXPORT void ValidateSources(std::span<const proto::Source* const> specs);
 
-/// Opens a source: expands its uris and lists its folders, which blocks; reads nothing yet.
+/// Opens a source: expands its uris, lists its folders and reads its indexes, which blocks; reads
+/// no record yet.
 ///
 /// `pool` must outlive the source.
 /// Errors  As ValidateSource(); kInvalidArgument for options out of range or a state that cannot be
 ///         this source's; kNotFound, kEmpty and others of the listing; kNotFound for shards
-///         that are not there, if there are no more than 1,000 without a glob.
+///         that are not there, if there are no more than 1,000 without a glob; those of their
+///         indexes (docs/sources.md), where a full shuffle needs these.
 ECHOPIPE_EXPORT std::unique_ptr<Source> OpenSource(const proto::Source& spec,
                                                    std::shared_ptr<Storage> storage,
                                                    BufferPool& pool, SourceOptions options);

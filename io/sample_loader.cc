@@ -1,14 +1,32 @@
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include <echopipe/io/sample_loader.h>
 
 namespace echopipe::internal {
 
-SampleLoader::SampleLoader(const ShardFormat& format, const SourceLimits& limits, ReadQueue& reads)
-    : format_(format),
-      most_reads_(std::max<uint64_t>(1, static_cast<uint64_t>(limits.reads_in_flight) / 2)),
-      reads_(reads) {}
+Sample ParseSample(const ShardFormat& format, std::shared_ptr<const std::string> shard,
+                   const RecordPlace& place, const Result<ReadResult>& bytes, BufferPool& pool) {
+  if (!bytes.ok()) return {.offset = place.offset, .error = bytes.error()};
+  const Buffer& data = *bytes.value().data;
+  const std::unique_ptr<SampleReader> reader = format.Read(shard, pool, place.offset);
+  reader->SetShardSize(place.offset + data.size());
+  reader->Feed(data.bytes());
+  reader->Finish();
+  std::optional<Sample> sample = reader->Next();
+  // A good one fills its place: there is no other behind it.
+  const bool fits = sample && data.size() == place.length &&
+                    (sample->error || sample->next_offset == place.offset + place.length);
+  if (fits) return *std::move(sample);
+  return {.offset = place.offset,
+          .error = Error({.code = ErrorCode::kTruncated,
+                          .what = "no sample at byte " + std::to_string(place.offset) + " any more",
+                          .where = *shard})};
+}
+
+SampleLoader::SampleLoader(const ShardFormat& format, uint64_t most_reads, ReadQueue& reads)
+    : format_(format), most_reads_(most_reads), reads_(reads) {}
 
 void SampleLoader::Add(std::shared_ptr<const std::string> uri, const RecordPlace& place,
                        Done done) {
@@ -22,7 +40,7 @@ bool SampleLoader::Take(const ReadQueue::Arrival& arrival) {
   const Job job = std::move(*found);
   jobs_.erase(found);
   --reads_under_way_;
-  Sample sample = Parse(job, arrival.result);
+  Sample sample = ParseSample(format_, job.uri, job.place, arrival.result, reads_.pool());
   const uint64_t came = arrival.result.ok() ? arrival.result.value().data->size() : 0;
   const uint64_t held = sample.record ? sample.record->size() : 0;
   reads_.Release(came - held);
@@ -40,22 +58,6 @@ void SampleLoader::StartReads() {
         reads_.Start({.path = *job.uri, .offset = job.place.offset, .length = job.place.length});
     ++reads_under_way_;
   }
-}
-
-Sample SampleLoader::Parse(const Job& job, const Result<ReadResult>& result) {
-  if (!result.ok()) return {.offset = job.place.offset, .error = result.error()};
-  const std::unique_ptr<SampleReader> reader =
-      format_.Read(job.uri, reads_.pool(), job.place.offset);
-  reader->SetShardSize(job.place.offset + result.value().data->size());
-  reader->Feed(result.value().data->bytes());
-  reader->Finish();
-  std::optional<Sample> sample = reader->Next();
-  if (sample && result.value().data->size() == job.place.length) return *std::move(sample);
-  return {
-      .offset = job.place.offset,
-      .error = Error({.code = ErrorCode::kTruncated,
-                      .what = "no sample at byte " + std::to_string(job.place.offset) + " any more",
-                      .where = *job.uri})};
 }
 
 }  // namespace echopipe::internal

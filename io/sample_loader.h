@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -13,17 +14,29 @@
 
 namespace echopipe::internal {
 
-/// Reads single samples of shards again, by their places, one read each.
+/// The sample that fills these bytes of a shard, read alone.
 ///
-/// Order    They are asked for in the order added, with up to half of the reads in flight, and
-///          arrive in any.
+/// Errors   A bad sample for what cannot be read, and for bytes that are no sample of this length
+///          any more.
+Sample ParseSample(const ShardFormat& format, std::shared_ptr<const std::string> shard,
+                   const RecordPlace& place, const Result<ReadResult>& bytes, BufferPool& pool);
+
+/// So many of the reads in flight may be for records that are read again.
+inline uint64_t RereadsAtOnce(const SourceLimits& limits) {
+  return std::max<uint64_t>(1, static_cast<uint64_t>(limits.reads_in_flight) / 2);
+}
+
+/// Reads single samples of shards by their places, one read each.
+///
+/// Order    They are asked for in the order added, with up to `most_reads` under way, and arrive in
+///          any.
 /// Threads  One caller at a time, as of `reads`, which must outlive it, and so must `format`.
 class SampleLoader {
  public:
   /// `held` are the bytes still counted in flight for it, which the receiver releases some time.
   using Done = std::function<void(Sample sample, uint64_t held)>;
 
-  SampleLoader(const ShardFormat& format, const SourceLimits& limits, ReadQueue& reads);
+  SampleLoader(const ShardFormat& format, uint64_t most_reads, ReadQueue& reads);
 
   void Add(std::shared_ptr<const std::string> uri, const RecordPlace& place, Done done);
   /// Takes an arrival and calls its `done`; false if it is not one of the loader's.
@@ -38,8 +51,6 @@ class SampleLoader {
     Done done;
     std::optional<uint64_t> serial = {};
   };
-
-  Sample Parse(const Job& job, const Result<ReadResult>& result);
 
   const ShardFormat& format_;
   uint64_t most_reads_;

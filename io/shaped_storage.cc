@@ -262,6 +262,9 @@ class ShapedStorage final : public Storage {
   std::vector<Result<uint64_t>> Sizes(const std::vector<std::string>& paths) override {
     return inner_->Sizes(paths);
   }
+  std::optional<int64_t> ModifiedAt(const std::string& path) override {
+    return inner_->ModifiedAt(path);
+  }
   ReadId Read(ReadRequest request, BufferPool& pool, Callback callback) override {
     return link_->Start(std::move(request), pool, std::move(callback));
   }

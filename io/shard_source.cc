@@ -15,7 +15,7 @@ ShardSource::ShardSource(std::vector<std::string> uris, std::unique_ptr<const Sh
       reads_(std::move(storage), pool, limits, std::move(wake)),
       trail_(start, [options](uint64_t epoch) { return WindowOptions(options, epoch); }),
       stream_(std::move(uris), *format_, options, start, limits, reads_),
-      loader_(*format_, limits, reads_),
+      loader_(*format_, RereadsAtOnce(limits), reads_),
       epoch_(start.epoch),
       drawn_(start.next_ordinal),
       good_(start.records) {

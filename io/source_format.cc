@@ -123,12 +123,6 @@ proto::Source::Format FormatOf(const proto::Source& spec, const std::vector<std:
     if (format != proto::Source::MANIFEST || IsManifestName(name)) continue;
     ThrowField("source.uri", "no manifest", name, "a name that ends in .csv or .jsonl");
   }
-  if (spec.shuffle().has_full() && ShardFormatOf(spec, format)) {
-    ThrowField("source.shuffle.full",
-               "a full shuffle needs records that can be read one by one, not " +
-                   std::string(NameOf(format)),
-               names[0], "shuffle { window: N }");
-  }
   return format;
 }
 

@@ -13,7 +13,7 @@ namespace echopipe::internal {
 /// The one format of all these names (of files or folders), by the spec or by what they end in.
 ///
 /// Errors  kInvalidArgument with the field in `where`: names of different formats, compressed
-///         shards, a shuffle that the format does not allow.
+///         shards.
 proto::Source::Format FormatOf(const proto::Source& spec, const std::vector<std::string>& names);
 
 /// The format of shards with what the spec says about it; null for formats that have none.

@@ -17,4 +17,6 @@ std::vector<Result<uint64_t>> Storage::Sizes(const std::vector<std::string>& pat
   return sizes;
 }
 
+std::optional<int64_t> Storage::ModifiedAt(const std::string& /*path*/) { return std::nullopt; }
+
 }  // namespace echopipe

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,8 @@ struct StorageStats {
 ///          kResourceExhausted (and may name nothing), a server that is gone kUnavailable,
 ///          everything else kIo.
 /// End      The destructor cancels what is under way and returns when every callback has returned.
-/// Threads  Every method may be called from any thread. List and Size block; Read does not.
+/// Threads  Every method may be called from any thread. List, Size and ModifiedAt block; Read
+///          does not.
 class ECHOPIPE_EXPORT Storage {
  public:
   using Callback = std::function<void(Result<ReadResult>)>;
@@ -69,6 +71,9 @@ class ECHOPIPE_EXPORT Storage {
   virtual std::vector<Result<std::vector<FolderEntry>>> ListAll(
       const std::vector<std::string>& folders);
   virtual std::vector<Result<uint64_t>> Sizes(const std::vector<std::string>& paths);
+  /// When an object was last changed, in nanoseconds since 1970, where that is known without asking
+  /// a server.
+  virtual std::optional<int64_t> ModifiedAt(const std::string& path);
 
   /// Starts a read into a buffer of `pool` (which must outlive it). The callback runs exactly once,
   /// on a thread of the storage's own and under no lock, and must be short and not throw; it may

@@ -16,6 +16,7 @@
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/tests/support/image_data.h>
 #include <echopipe/tests/support/nginx_server.h>
+#include <echopipe/tests/support/shard_indexes.h>
 #include <echopipe/tests/support/tfrecord_builder.h>
 
 namespace echopipe::testing {
@@ -46,6 +47,8 @@ const Data kData[] = {
     {"ShardsByBraces", "uri: 'BASE/shards/part {0..4}.tar' shuffle { window: 10 } epochs: 2",
      false},
     {"ShardsByGlob", "uri: 'BASE/shards/part*.tar' shuffle { window: 10 } epochs: 2"},
+    {"ShardsByIndex", "uri: 'BASE/shards/part {0..4}.tar' shuffle { full {} } epochs: 2", false},
+    {"TfRecordsByIndex", "uri: 'BASE/shards/part*.tfrecord' shuffle { full {} }"},
     {"TfRecordsByBraces",
      "uri: 'BASE/shards/part {0..4}.tfrecord' shuffle { window: 10 } epochs: 2", false},
     {"TfRecordsByGlob", "uri: 'BASE/shards/part*.tfrecord' shuffle { window: 10 }"},
@@ -74,10 +77,10 @@ class ServedFolder {
       shards[label].AddFile(sample + ".jpg", bytes).AddFile(sample + ".cls", std::to_string(label));
     }
     for (auto& [number, shard] : shards) {
-      Write("shards/part " + std::to_string(number) + ".tar", shard.AddEnd().bytes());
+      WriteShard("shards/part " + std::to_string(number) + ".tar", shard.AddEnd().bytes());
     }
     for (auto& [number, shard] : records) {
-      Write("shards/part " + std::to_string(number) + ".tfrecord", shard.bytes());
+      WriteShard("shards/part " + std::to_string(number) + ".tfrecord", shard.bytes());
     }
     Write("files.csv", csv);
     Write("files.jsonl", json);
@@ -89,6 +92,10 @@ class ServedFolder {
   void Write(const std::string& name, const std::string& bytes) {
     folder_.Write(name, bytes);
     manifest_ += name + "\n";
+  }
+  void WriteShard(const std::string& name, const std::string& bytes) {
+    Write(name, bytes);
+    Write(internal::IndexNameOf(name), IndexBytes(name, bytes));
   }
 
   TempFolder folder_;

@@ -112,8 +112,6 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"source { uri: 'a' format: 7 } " BATCH, "source[0]: source.format: ", "7"},
         Wrong{"source { uri: 'a.tar' uri: 'b' } " BATCH, "source[0]: source.uri: ", "a.tar and b"},
         Wrong{"source { uri: 'a.tar.gz' } " BATCH, "source[0]: source.uri: ", "compressed"},
-        Wrong{"source { uri: 'a.tar' shuffle { full {} } } " BATCH,
-              "source[0]: source.shuffle.full: ", "a.tar"},
         Wrong{"source { uri: 'a' shuffle { window: 0 } } " BATCH,
               "source[0]: source.shuffle.window: ", "got 0"},
         Wrong{"source { uri: 'a' shuffle { window: 18446744073709551615 } } " BATCH,

@@ -35,6 +35,12 @@ FakeStorage::~FakeStorage() {
 void FakeStorage::Put(const std::string& path, std::string_view bytes) {
   MutexLock lock(mutex_);
   objects_.insert_or_assign(path, std::string(bytes));
+  times_.erase(path);
+}
+
+void FakeStorage::SetTime(const std::string& path, int64_t modified_ns) {
+  MutexLock lock(mutex_);
+  times_.insert_or_assign(path, modified_ns);
 }
 
 void FakeStorage::Remove(const std::string& path) {
@@ -83,6 +89,12 @@ Result<uint64_t> FakeStorage::Size(const std::string& path) {
   const Result<std::string_view> object = Find(path);
   if (!object.ok()) return object.error();
   return uint64_t{object.value().size()};
+}
+
+std::optional<int64_t> FakeStorage::ModifiedAt(const std::string& path) {
+  MutexLock lock(mutex_);
+  const auto time = times_.find(path);
+  return time == times_.end() ? std::nullopt : std::optional(time->second);
 }
 
 Storage::ReadId FakeStorage::Read(ReadRequest request, BufferPool& pool, Callback callback) {

@@ -40,6 +40,8 @@ class FakeStorage final : public Storage {
   /// Makes or replaces an object.
   void Put(const std::string& path, std::string_view bytes);
   void Remove(const std::string& path);
+  /// When the object was changed; a new one under its path has no known time.
+  void SetTime(const std::string& path, int64_t modified_ns);
   /// From now on reads of this path complete at once, in either mode.
   void OpenGateFor(const std::string& path);
   /// From now on List, Size and Read of this path give the error.
@@ -50,6 +52,7 @@ class FakeStorage final : public Storage {
 
   Result<std::vector<FolderEntry>> List(const std::string& folder) override;
   Result<uint64_t> Size(const std::string& path) override;
+  std::optional<int64_t> ModifiedAt(const std::string& path) override;
   ReadId Read(ReadRequest request, BufferPool& pool, Callback callback) override;
   void Cancel(ReadId id) override;
   StorageStats Stats() const override;
@@ -91,6 +94,7 @@ class FakeStorage final : public Storage {
   mutable Mutex mutex_;
   CondVar changed_;
   std::map<std::string, std::string> objects_ ECHOPIPE_GUARDED_BY(mutex_);
+  std::map<std::string, int64_t> times_ ECHOPIPE_GUARDED_BY(mutex_);
   std::set<std::string> ungated_ ECHOPIPE_GUARDED_BY(mutex_);
   std::map<std::string, Error> failures_ ECHOPIPE_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> shrunk_sizes_ ECHOPIPE_GUARDED_BY(mutex_);

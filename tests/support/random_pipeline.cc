@@ -8,6 +8,7 @@
 #include <echopipe/bench/batch_hash.h>
 #include <echopipe/tests/support/random_echo.h>
 #include <echopipe/tests/support/random_pipeline.h>
+#include <echopipe/tests/support/shard_indexes.h>
 #include <echopipe/tests/support/tar_builder.h>
 #include <echopipe/tests/support/tfrecord_builder.h>
 
@@ -26,20 +27,44 @@ std::string PutFolder(RandomStream& random, Objects& objects, uint64_t records, 
   return std::string("root'") + kShuffles[random.Below(kShuffles.size())];
 }
 
-// Shards of unequal sizes; some samples lack their label, which makes them bad.
+/// How shards are read, and whether that needs their indexes.
+struct ShardShuffle {
+  std::string text;
+  bool is_full = false;
+};
+
+ShardShuffle AnyShardShuffle(RandomStream& random) {
+  static constexpr std::array kShuffles = {"", " shuffle { window: 1 }", " shuffle { window: 9 }",
+                                           " shuffle { full {} }"};
+  const uint32_t chosen = random.Below(kShuffles.size());
+  return {.text = kShuffles[chosen], .is_full = chosen == 3};
+}
+
+// An index beside each shard. Where no full shuffle needs them, nothing is to look at them: they
+// are of no use.
+void AddIndexes(const ShardShuffle& shuffle, Objects& objects) {
+  Objects indexes;
+  for (const auto& [path, bytes] : objects) {
+    indexes[internal::IndexNameOf(path)] = shuffle.is_full ? IndexBytes(path, bytes) : "no index";
+  }
+  objects.merge(indexes);
+}
+
+// Shards of unequal sizes; some samples lack their label or have a key again, which makes them bad.
 std::string PutShards(RandomStream& random, Objects& objects, uint64_t records, bool bad) {
   uint64_t shard = 0;
   for (uint64_t i = 0; i < records; ++shard) {
     TarBuilder tar;
     for (uint64_t left = 1 + random.Below(12); left > 0 && i < records; --left, ++i) {
-      const std::string key = "s" + std::to_string(i);
+      const std::string key = "s" + std::to_string(bad && OneIn(random, 12) ? i / 2 : i);
       tar.AddFile(key + ".jpg", "record " + std::to_string(i));
       if (!bad || !OneIn(random, 6)) tar.AddFile(key + ".cls", std::to_string(i));
     }
     objects["s" + std::to_string(shard) + ".tar"] = tar.AddEnd().bytes();
   }
-  static constexpr std::array kShuffles = {"", " shuffle { window: 1 }", " shuffle { window: 9 }"};
-  return "s{0.." + std::to_string(shard - 1) + "}.tar'" + kShuffles[random.Below(kShuffles.size())];
+  const ShardShuffle shuffle = AnyShardShuffle(random);
+  AddIndexes(shuffle, objects);
+  return "s{0.." + std::to_string(shard - 1) + "}.tar'" + shuffle.text;
 }
 
 // The same as TFRecord; some records' data do not fit to their checksums, which makes them bad.
@@ -56,9 +81,9 @@ std::string PutTfRecords(RandomStream& random, Objects& objects, uint64_t record
     }
     objects["s" + std::to_string(shard) + ".tfrecord"] = bytes;
   }
-  static constexpr std::array kShuffles = {"", " shuffle { window: 1 }", " shuffle { window: 9 }"};
-  return "s{0.." + std::to_string(shard - 1) + "}.tfrecord'" +
-         kShuffles[random.Below(kShuffles.size())];
+  const ShardShuffle shuffle = AnyShardShuffle(random);
+  AddIndexes(shuffle, objects);
+  return "s{0.." + std::to_string(shard - 1) + "}.tfrecord'" + shuffle.text;
 }
 
 // A folder's files, named by a manifest.
