@@ -3,6 +3,13 @@
 #include <echopipe/io/indexed_source.h>
 
 namespace echopipe::internal {
+namespace {
+
+// Start() asks the queue for room itself. The loader counts reads until it has taken them, so with
+// a limit of its own it might not start what the queue has room for.
+constexpr uint64_t kNoLimit = ~uint64_t{0};
+
+}  // namespace
 
 IndexedSource::IndexedSource(IndexedShards shards, std::unique_ptr<const ShardFormat> format,
                              const EpochOptions& options, RecordOrder order,
@@ -15,7 +22,7 @@ IndexedSource::IndexedSource(IndexedShards shards, std::unique_ptr<const ShardFo
       order_(shards_.samples(), options, start, trail_),
       fingerprint_(shards_.Fingerprint()),
       reads_(std::move(storage), pool, limits, std::move(wake)),
-      loader_(*format_, static_cast<uint64_t>(limits.reads_in_flight), reads_),
+      loader_(*format_, kNoLimit, reads_),
       rereader_(*format_, RereadsAtOnce(limits), reads_),
       entries_(order, trail_) {}
 

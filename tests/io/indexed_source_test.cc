@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -351,6 +353,46 @@ TEST_F(IndexedSourceTest, TheSampleDueNextMayAlwaysBeRead) {
   EXPECT_EQ(counters.bytes_in_flight, 0);
   // Alone: nothing else is under way then.
   EXPECT_LE(counters.peak_bytes_in_flight, 50'000 + harness->largest() + 3 * 1024);
+}
+
+/// Completes each read when the next one is started.
+class LaggingStorage final : public Storage {
+ public:
+  explicit LaggingStorage(std::shared_ptr<FakeStorage> inner) : inner_(std::move(inner)) {}
+
+  Result<std::vector<FolderEntry>> List(const std::string& folder) override {
+    return inner_->List(folder);
+  }
+  Result<uint64_t> Size(const std::string& path) override { return inner_->Size(path); }
+  std::optional<int64_t> ModifiedAt(const std::string& path) override {
+    return inner_->ModifiedAt(path);
+  }
+  ReadId Read(ReadRequest request, BufferPool& pool, Callback callback) override {
+    const std::vector<FakeStorage::PendingRead> before = inner_->pending();
+    const ReadId id = inner_->Read(std::move(request), pool, std::move(callback));
+    for (const FakeStorage::PendingRead& read : before) inner_->Complete(read.id);
+    return id;
+  }
+  void Cancel(ReadId id) override { inner_->Cancel(id); }
+  StorageStats Stats() const override { return inner_->Stats(); }
+
+ private:
+  std::shared_ptr<FakeStorage> inner_;
+};
+
+TEST_F(IndexedSourceTest, AReadThatArrivesWhileOthersAreStartedMakesRoomForOne) {
+  PutIndexedShards(*storage_, 28, 0);
+  BufferPool pool;
+  const std::unique_ptr<Source> source = OpenSource(
+      ParseSpec("uri: 's{0..7}.tar' shuffle { full {} }"),
+      std::make_shared<LaggingStorage>(storage_), pool, {.limits = {.reads_in_flight = 2}});
+  std::vector<SourceItem> items;
+  for (int poll = 0; poll < 100 && !source->AtEnd(); ++poll) {
+    source->Poll(28 - items.size(), &items);
+    storage_->CompleteAll();
+  }
+  EXPECT_THAT(items, SizeIs(28));
+  EXPECT_EQ(source->counters().peak_reads_in_flight, 2);
 }
 
 // What waits for its consumer counts.
