@@ -109,7 +109,7 @@ bool HasUnescaped(std::string_view text, std::string_view wanted) {
 
 // Of what makes many names of one; millions of them are another test's.
 bool TakesLong(std::string_view uri) {
-  constexpr int kMostDigitsAndCommas = 7;
+  constexpr int kMostDigitsAndCommas = 5;
   const auto makes_more = [](char c) { return ('0' <= c && c <= '9') || c == ','; };
   return std::ranges::count_if(uri, makes_more) > kMostDigitsAndCommas;
 }
