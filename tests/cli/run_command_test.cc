@@ -492,7 +492,7 @@ TEST_F(RunCommandTest, ARunThatIsInterruptedOrKilledLeavesAWholeTrace) {
     }
     program.Signal(signal);
     EXPECT_EQ(program.Wait().exit_code, signal == SIGINT ? 130 : 128 + SIGKILL);
-    EXPECT_NO_THROW(static_cast<void>(json::parse(ReadFile(path))));
+    EXPECT_TRUE(json::accept(ReadFile(path)));
   }
 }
 
