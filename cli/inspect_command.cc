@@ -16,6 +16,7 @@
 #include <echopipe/cli/count_flag.h>
 #include <echopipe/cli/inspect_command.h>
 #include <echopipe/cli/numbers.h>
+#include <echopipe/cli/plan_report.h>
 #include <echopipe/cli/printable.h>
 #include <echopipe/pipeline/graph/bad_examples.h>
 #include <echopipe/pipeline/stages/image_codec.h>
@@ -25,11 +26,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr const char* kDescription = "Tells what a source holds.";
+constexpr const char* kDescription = "Tells what a source holds, or how a pipeline would run.";
 constexpr const char* kFooter =
-    "Reads every record once, and of its image the header alone; to decode them all: verify.\n\n"
+    "Reads every record once, and of its image the header alone; to decode them all: verify.\n"
+    "With --plan it reads a few examples for their sizes, if they are on this machine.\n\n"
     "  echopipe inspect --source photos/\n"
-    "  echopipe inspect --source 'shards/train-{000..127}.tar' --json\n";
+    "  echopipe inspect --source 'shards/train-{000..127}.tar' --json\n"
+    "  echopipe inspect spec.txt --plan\n";
 
 constexpr const char* kImage = "image";
 
@@ -269,10 +272,20 @@ InspectCommand::InspectCommand(CLI::App& app)
   AddCountFlag(*command_, "--first", first_, {0, 1000}, "Show so many examples.")
       ->default_str(std::to_string(first_))
       ->group("Output");
+  command_
+      ->add_flag("--plan", plan_,
+                 "Tell how the spec's pipeline would run: segments, echo points, buffers, windows, "
+                 "and about how much memory they take.")
+      ->group("Output");
   command_->add_flag("--json", json_, "One JSON object, instead of lines.")->group("Output");
 }
 
 ExitCode InspectCommand::Run() {
+  if (plan_) {
+    const PlanReport report(pass_.given_spec(), pass_.runtime());
+    std::cout << (json_ ? report.Json() + "\n" : report.Text());
+    return kOk;
+  }
   Contents contents(first_);
   const PassResult result = pass_.Run(
       SourcePass::Depth::kRead, {.look = [&](const Example& example) { contents.Add(example); },

@@ -9,7 +9,7 @@
 
 namespace echopipe::cli {
 
-/// `echopipe inspect`: tells what a source holds.
+/// `echopipe inspect`: tells what a source holds, or how a pipeline would run.
 class InspectCommand {
  public:
   /// Adds the subcommand to `app`, which must not be used after this has gone.
@@ -22,6 +22,7 @@ class InspectCommand {
   CLI::App* command_;
   SourcePass pass_;
   uint64_t first_ = 3;
+  bool plan_ = false;
   bool json_ = false;
 };
 

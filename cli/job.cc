@@ -20,21 +20,28 @@
 namespace echopipe::cli {
 namespace {
 
-// Of those that the library tells of, one line each.
+// Of those that the library tells of, one line each; likewise of partial images.
 constexpr uint64_t kBadExamplesTold = 20;
 
 // What the library logs, as far as a person wants to read it.
 std::function<void(std::string_view)> LogTo(Console& console) {
-  return [&console, skipped = uint64_t{0}](std::string_view message) mutable {
-    if (message.starts_with("skipped ") && ++skipped > kBadExamplesTold) return;
-    console.Line(message);
-  };
+  return
+      [&console, skipped = uint64_t{0}, partial = uint64_t{0}](std::string_view message) mutable {
+        if (message.starts_with("skipped ") && ++skipped > kBadExamplesTold) return;
+        if (message.starts_with("truncated, ") && ++partial > kBadExamplesTold) return;
+        console.Line(message);
+      };
 }
 
-void TellOfTheRest(uint64_t bad_count, Console& console) {
-  if (bad_count <= kBadExamplesTold) return;
-  console.Line("... and " + WithCommas(bad_count - kBadExamplesTold) +
-               " more bad examples; --json names the first 1,000");
+void TellOfTheRest(const PipelineStats& stats, Console& console) {
+  if (stats.bad_count > kBadExamplesTold) {
+    console.Line("... and " + WithCommas(stats.bad_count - kBadExamplesTold) +
+                 " more bad examples; --json names the first 1,000");
+  }
+  if (stats.partial_images > kBadExamplesTold) {
+    console.Line("... and " + WithCommas(stats.partial_images - kBadExamplesTold) +
+                 " more that are truncated; verify names them all");
+  }
 }
 
 std::shared_ptr<Storage> StorageFor(const Job& job, std::shared_ptr<Clock> clock) {
@@ -180,7 +187,7 @@ JobResult RunJob(const Job& job, Console& console, const std::stop_token& stop) 
     ConsumeAll(job, *pipeline, console, stop, &result);
   }
   result.stats = pipeline->Stats();
-  TellOfTheRest(result.stats.bad_count, console);
+  TellOfTheRest(result.stats, console);
   // With SKIP a single example over a limit is skipped, so this is the limit on bad examples.
   result.too_many_bad_examples =
       result.error && result.error->code() == ErrorCode::kLimitExceeded &&

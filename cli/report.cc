@@ -78,6 +78,10 @@ std::vector<Row> Rows(const JobResult& first) {
       {"bytes read", [](const Run& run) { return Bytes(run.stats.bytes_read); }},
       {"bad examples", [](const Run& run) { return WithCommas(run.stats.bad_count); }},
   };
+  if (first.stats.partial_images > 0) {
+    rows.push_back(
+        {"partial images", [](const Run& run) { return WithCommas(run.stats.partial_images); }});
+  }
   if (first.stats.network.requests > 0) AddNetwork(&rows);
   if (first.first_step > 0) {
     rows.push_back({"first step", [](const Run& run) { return WithCommas(run.first_step); }});
@@ -208,6 +212,7 @@ std::string Json(const JobResult& result) {
       {"peak_bytes_in_flight", stats.peak_bytes_in_flight},
       {"bad_count", stats.bad_count},
       {"bad_examples", ToJson(stats.bad_examples)},
+      {"partial_images", stats.partial_images},
       {"threads", result.threads},
       {"first_step", result.first_step},
       {"checkpoints", result.checkpoints},

@@ -198,6 +198,10 @@ void RunCommand::AddOutputFlags() {
               "Write to this file, for each second of the run, a line of its figures as JSON; "
               "scripts/plot draws them.")
       ->group("Output");
+  AddFileFlag("--trace", job_.runtime.trace,
+              "Write to this file what is done when, on which thread, for Perfetto "
+              "(https://ui.perfetto.dev) or chrome://tracing.")
+      ->group("Output");
   add("-q,--quiet", quiet_,
       "No progress, no table and no verdict; what --json and --hash ask for is told.");
   add("--print-spec", print_spec_, "Print the spec and do not run it.");

@@ -80,9 +80,12 @@ SourcePass::SourcePass(CLI::App& command)
   command.add_flag("-q,--quiet", quiet_, "No progress.")->group("Output");
 }
 
+PipelineSpec SourcePass::given_spec() const {
+  return spec_flags_.AddTo(spec_file_.empty() ? PipelineSpec() : ReadSpec(spec_file_));
+}
+
 PipelineSpec SourcePass::SpecFor(Depth depth) const {
-  const PipelineSpec given =
-      spec_flags_.AddTo(spec_file_.empty() ? PipelineSpec() : ReadSpec(spec_file_));
+  const PipelineSpec given = given_spec();
   proto::PipelineSpec message;
   message.mutable_bad_examples()->set_policy(proto::BadExamples::SKIP);
   *message.mutable_source() = given.message().source();
@@ -100,7 +103,10 @@ PipelineSpec SourcePass::SpecFor(Depth depth) const {
   }
   if (depth == Depth::kDecode) {
     for (const proto::Stage& stage : given.message().stage()) {
-      if (stage.has_decode()) *message.add_stage() = stage;
+      if (!stage.has_decode()) continue;
+      *message.add_stage() = stage;
+      // What a run puts up with is wrong all the same.
+      message.mutable_stage()->rbegin()->mutable_decode()->clear_accept_truncated();
     }
     if (message.stage().empty()) message.add_stage()->mutable_decode();
   }

@@ -42,6 +42,10 @@ class SourcePass {
   /// throws is in the result.
   PassResult Run(Depth depth, const Watchers& watchers) const;
 
+  /// The spec that was given, with what the flags say.
+  PipelineSpec given_spec() const;
+  const RuntimeOptions& runtime() const { return runtime_; }
+
  private:
   PipelineSpec SpecFor(Depth depth) const;
 

@@ -13,6 +13,7 @@ set(ECHOPIPE_PUBLIC_HEADERS
   pipeline/batch.h
   pipeline/builder.h
   pipeline/checkpoint.h
+  pipeline/dlpack.h
   pipeline/example.h
   pipeline/options.h
   pipeline/pipeline.h

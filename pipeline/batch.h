@@ -56,6 +56,9 @@ class ECHOPIPE_EXPORT Batch {
   /// Where example i comes from, with its use at every echo point. Precondition: i < size().
   Provenance provenance(size_t i) const;
 
+  /// Another copy of this batch holds the same examples, or the pipeline does: for an echo of it.
+  bool is_shared() const;
+
   /// The how-manieth batch of the run, from 0.
   uint64_t step() const { return delivery_.step; }
   /// The epoch that its last example's place in the stream belongs to, from 0.

@@ -35,6 +35,9 @@ struct Provenance {
   std::string key;
   Identity identity;
   uint64_t age = 0;  ///< draws at the last echo point since this item's fresh use there
+  /// A picture of it was truncated, and is gray or coarse where data are missing
+  /// (Decode.accept_truncated).
+  bool partial = false;
 };
 
 /// One item on its way through the stages: named tensors and where they come from.

@@ -57,6 +57,9 @@ struct RuntimeOptions {
   /// An adaptive echo point decides what this file says, whatever the timing: the batches are those
   /// of the run that wrote it, and behind a checkpoint of that run, the rest of them. Empty: none.
   std::string replay_log = {};
+  /// Writes into this file what is done when, on which thread: Chrome's trace event format, for
+  /// Perfetto (docs/trace.md). A file that is there is replaced. Empty: none.
+  std::string trace = {};
 };
 
 /// Which part of the data a process of a distributed run gets.

@@ -14,6 +14,8 @@
 #include <echopipe/pipeline/graph/graph.h>
 #include <echopipe/pipeline/graph/memory_need.h>
 #include <echopipe/pipeline/graph/shadow_codec.h>
+#include <echopipe/pipeline/graph/trace.h>
+#include <echopipe/pipeline/graph/traced_storage.h>
 #include <echopipe/pipeline/graph/verdict.h>
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/pipeline/stages/stage.h>
@@ -104,13 +106,15 @@ class Pipeline::Impl {
        const std::optional<Start>& start)
       : spec_(spec),
         rank_(rank),
-        storage_(options.storage ? options.storage
-                                 : MakeStorage(options.reads_in_flight, options.http)),
+        clock_(options.clock ? options.clock : MakeSteadyClock()),
+        trace_(options.trace.empty() ? nullptr
+                                     : std::make_shared<internal::Trace>(options.trace, clock_)),
+        storage_(StorageFor(options, trace_)),
         before_(storage_->Stats()),
         log_(options.log),
         decision_log_(MakeDecisionLog(spec, options, rank, start)),
         graph_(
-            std::in_place, spec, options, options.clock ? options.clock : MakeSteadyClock(),
+            std::in_place, spec, options, clock_,
             [&](BufferPool& pool, std::function<void()> wake) {
               SourceOptions source{.seed = spec.message().seed(),
                                    .shard = {rank.rank, rank.world},
@@ -132,14 +136,16 @@ class Pipeline::Impl {
             },
             start ? &start->state : nullptr,
             internal::DecisionLogs{.file = decision_log_.get(),
-                                   .replay = ReplayOf(spec, options, rank, start)}) {}
+                                   .replay = ReplayOf(spec, options, rank, start)},
+            trace_.get()) {}
   ~Impl() {
     graph_.reset();
-    try {
+    LogErrorsOf([this] {
       if (decision_log_) decision_log_->Write();
-    } catch (const Error& error) {
-      if (log_) log_(error.what());
-    }
+    });
+    LogErrorsOf([this] {
+      if (trace_) trace_->Finish();
+    });
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -183,6 +189,20 @@ class Pipeline::Impl {
   }
 
  private:
+  template <class Body>
+  void LogErrorsOf(Body body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      if (log_) log_(error.what());
+    }
+  }
+  static std::shared_ptr<Storage> StorageFor(const RuntimeOptions& options,
+                                             const std::shared_ptr<internal::Trace>& trace) {
+    std::shared_ptr<Storage> storage =
+        options.storage ? options.storage : MakeStorage(options.reads_in_flight, options.http);
+    return trace ? internal::MakeTracedStorage(std::move(storage), trace) : storage;
+  }
   static std::unique_ptr<internal::DecisionLogFile> MakeDecisionLog(
       const PipelineSpec& spec, const RuntimeOptions& options, const Rank& rank,
       const std::optional<Start>& start) {
@@ -203,6 +223,8 @@ class Pipeline::Impl {
   pid_t pid_ = getpid();
   PipelineSpec spec_;
   Rank rank_;
+  std::shared_ptr<Clock> clock_;
+  std::shared_ptr<internal::Trace> trace_;  // null: none
   std::shared_ptr<Storage> storage_;
   StorageStats before_;
   std::function<void(std::string_view)> log_;

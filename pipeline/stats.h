@@ -96,7 +96,11 @@ struct PipelineStats {
   uint64_t peak_bytes_in_flight = 0;
   uint64_t bad_count = 0;                     ///< records that are bad, each counted once
   std::vector<BadExample> bad_examples = {};  ///< the first 1,000 of them
-  std::vector<StageStats> stages = {};        ///< in order, with "read" first and "consumer" last
+  /// Records with a truncated picture that was used as far as it goes (Decode.accept_truncated),
+  /// each counted once however often it is echoed and in however many epochs. Not bad ones. As all
+  /// figures here, of this process: after Restore() it begins at 0.
+  uint64_t partial_images = 0;
+  std::vector<StageStats> stages = {};  ///< in order, with "read" first and "consumer" last
   std::vector<EchoPointStats> echo_points = {};
   std::optional<AdaptiveStats> adaptive = {};  ///< if there is an adaptive echo point
   double runway_s = 0;  ///< how long the consumer can go on with what the last echo point has drawn

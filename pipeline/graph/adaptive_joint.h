@@ -51,6 +51,8 @@ class AdaptiveJoint final : public EchoPointJoint {
   /// The echo point whose draws the consumer takes: this one, unless it is told of a later one.
   void set_last(const EchoPointJoint& last) { last_ = &last; }
 
+  uint64_t residents() const override { return echo_.order().residents(); }
+
   // From any thread.
   /// A consumer that begins to wait is to wake it.
   bool counts_waits() const { return !armed_.load(std::memory_order_relaxed); }

@@ -11,6 +11,10 @@ namespace {
 // Within an epoch a fraction of fewer says little: one bad in three is not a third of the data.
 constexpr uint64_t kFewestRecords = 1000;
 
+uint64_t HashOf(const std::string& uri, const std::string& key) {
+  return HashBytes(key, HashBytes(uri));
+}
+
 bool IsFresh(const Identity& identity) {
   return std::ranges::all_of(identity.uses(), [](uint32_t use) { return use == 0; });
 }
@@ -22,7 +26,7 @@ void BadTally::CountRecord(const Identity& identity) {
 }
 
 bool BadTally::Add(const Identity& identity, const BadExample& example) {
-  const bool is_new = bad.insert(HashBytes(example.key, HashBytes(example.uri))).second;
+  const bool is_new = bad.insert(HashOf(example.uri, example.key)).second;
   if (is_new || IsFresh(identity)) ++bad_records;
   if (!is_new) return false;
   // Storage's own errors name the file already.
@@ -65,6 +69,16 @@ void BadExamples::Add(const Identity& identity, const BadExample& bad) {
   CheckFraction(std::max(tally_.records, kFewestRecords));
 }
 
+void BadExamples::AddPartial(const Provenance& from) {
+  const std::string uri = from.uri ? *from.uri : "";
+  if (!partial_.insert(HashOf(uri, from.key)).second) return;
+  {
+    MutexLock lock(mutex_);
+    ++partial_count_;
+  }
+  if (log_) log_("truncated, used as far as it goes: " + RecordName(uri, from.key));
+}
+
 void BadExamples::EndEpoch() const { CheckFraction(tally_.records); }
 
 void BadExamples::CheckFraction(uint64_t records) const {
@@ -86,6 +100,11 @@ void BadExamples::ThrowTooMany(uint64_t bad, std::string wanted) const {
 uint64_t BadExamples::count() const {
   MutexLock lock(mutex_);
   return count_;
+}
+
+uint64_t BadExamples::partial_count() const {
+  MutexLock lock(mutex_);
+  return partial_count_;
 }
 
 std::vector<BadExample> BadExamples::named() const {

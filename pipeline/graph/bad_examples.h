@@ -52,10 +52,10 @@ inline bool EndsPipeline(const Error& error, bool fail_on_bad) {
 }
 
 /// Names and counts the bad examples, each record once however often it comes, and says when there
-/// are too many.
+/// are too many. Beside them it names and counts those of which a part of the picture is missing.
 ///
-/// Threads  count() and named() from any thread; the rest by one caller at a time, in the order of
-///          the stream.
+/// Threads  count(), named() and partial_count() from any thread; the rest by one caller at a time,
+///          in the order of the stream.
 class BadExamples {
  public:
   /// Goes on from `tally`; tells the options' callbacks.
@@ -65,6 +65,9 @@ class BadExamples {
   void CountRecord(const Identity& identity);
   /// Throws kLimitExceeded if this one is over the limits.
   void Add(const Identity& identity, const BadExample& bad);
+  /// An example with a truncated picture, which is used all the same. The tally does not know it:
+  /// these are counted from the start of this process on.
+  void AddPartial(const Provenance& from);
   /// An epoch ends here. Throws kLimitExceeded if more than the allowed fraction was bad so far,
   /// however few records that are.
   void EndEpoch() const;
@@ -72,6 +75,7 @@ class BadExamples {
   const std::string& last() const { return tally_.last; }
 
   uint64_t count() const;
+  uint64_t partial_count() const;
   /// The first kNamed.
   std::vector<BadExample> named() const;
 
@@ -85,8 +89,10 @@ class BadExamples {
   std::function<void(std::string_view)> log_;
   std::function<void(const BadExample&)> on_bad_example_;
   BadTally tally_;
+  std::set<uint64_t> partial_ = {};  // hashes as the tally's
   mutable Mutex mutex_;
   uint64_t count_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
+  uint64_t partial_count_ ECHOPIPE_GUARDED_BY(mutex_) = 0;
   std::vector<BadExample> named_ ECHOPIPE_GUARDED_BY(mutex_);
 };
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -46,6 +45,8 @@ void BatchJoint::Accept(Message message, Outbox& outbox) {
     CountNeed(*message.item);
     if (message.item->example) {
       epoch_.examples += CountsForEpoch(*message.item) ? 1 : 0;
+      const Provenance& from = message.item->example->provenance();
+      if (from.partial) bad_examples_->AddPartial(from);
       Place(std::move(message.item), outbox);
     } else {
       outbox.Consumed(1);
@@ -68,13 +69,12 @@ void BatchJoint::CountNeed(const Item& item) {
 // Before a batch goes out, so that with the first one it is known whether the cap will do.
 void BatchJoint::CheckMemory() {
   if (options_.memory_cap == 0 || !partial_) return;
-  const uint64_t size = options_.batch.size();
-  const uint64_t batch = partial_->bytes();
-  // Whole batches within the window, one begun, and one that the consumer has.
-  const uint64_t batches = window_ / size + 2;
-  const uint64_t bytes = need_.bytes + window_ * std::max(need_.item_bytes, example_size_.bytes()) +
-                         batches * batch +
-                         options_.batches_echoed * (batch + size * shared_size_.bytes());
+  const uint64_t bytes = NeedOfAll(need_, {.window = window_,
+                                           .size = options_.batch.size(),
+                                           .batches_echoed = options_.batches_echoed,
+                                           .batch_bytes = partial_->bytes(),
+                                           .example_bytes = example_size_.bytes(),
+                                           .shared_bytes = shared_size_.bytes()});
   if (CapFor(bytes) <= options_.memory_cap) return;
   partial_ = nullptr;
   // With room for later examples, should they be larger.

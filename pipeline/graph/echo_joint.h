@@ -27,6 +27,8 @@ class EchoJoint final : public EchoPointJoint {
   EchoJoint(const EchoPoint& point, Position position, std::optional<Start> start, Windows windows,
             const Clock& clock, const Timer& stalls);
 
+  uint64_t residents() const override { return echo_.order().residents(); }
+
  private:
   void Advance(Outbox& outbox) override;
   void TakeResident(EchoOrder::Slot slot, std::shared_ptr<Item> item, Outbox& outbox) override;

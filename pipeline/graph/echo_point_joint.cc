@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include <echopipe/pipeline/graph/echo_point_joint.h>
@@ -54,11 +53,8 @@ void EchoPointJoint::NoteAdmission(const Item& item, Outbox& outbox) {
 
 void EchoPointJoint::CountNeed(const Item& item) {
   size_.Add(item.example ? BytesOf(*item.example) : 0);
-  const uint64_t size = size_.bytes();
-  // On the edge it may have its old size or its new one.
-  need_.bytes = item.need.bytes + windows_.upstream * std::max(size, item.need.item_bytes) +
-                point_.options.shuffle_buffer * size;
-  need_.item_bytes = size;
+  need_ =
+      NeedBehindEcho(item.need, windows_.upstream, point_.options.shuffle_buffer, size_.bytes());
 }
 
 void EchoPointJoint::Send(const EpochDrawn<Item>& drawn, Outbox& outbox) {

@@ -37,6 +37,8 @@ class EchoPointJoint : public Joint {
   };
 
   void Receive(Message message, Outbox& outbox) final;
+  /// Items in its buffer. For who may call Receive().
+  virtual uint64_t residents() const = 0;
 
   // From any thread.
   const Window& window() const { return window_; }

@@ -11,14 +11,10 @@
 #include <echopipe/pipeline/graph/graph.h>
 #include <echopipe/pipeline/graph/reread.h>
 #include <echopipe/pipeline/graph/verdict.h>
+#include <echopipe/pipeline/graph/windows.h>
 
 namespace echopipe::internal {
 namespace {
-
-// Items per thread that may be between two joints, so that no thread waits for a credit.
-constexpr uint64_t kItemsPerThread = 4;
-// A window takes memory for each of its items.
-constexpr uint64_t kLargestWindow = uint64_t{1} << 23;
 
 int WantedThreads(const RuntimeOptions& options) {
   return options.threads > 0 ? options.threads : AvailableCpus();
@@ -74,9 +70,6 @@ bool FailsOnBad(const proto::PipelineSpec& spec) {
   return spec.bad_examples().policy() == proto::BadExamples::FAIL;
 }
 
-// So that what makes the runway low is short against the window, and a stop finds some of it.
-constexpr uint64_t kAdaptiveBatchesAhead = 2;
-
 }  // namespace
 
 class Graph::Alarm {
@@ -111,10 +104,12 @@ RunwayOptions Graph::Layout::runway() const {
 }
 
 Graph::Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::shared_ptr<Clock> clock,
-             const OpenSource& open_source, const ShadowState* start, DecisionLogs decisions)
+             const OpenSource& open_source, const ShadowState* start, DecisionLogs decisions,
+             Trace* trace)
     : spec_(spec.message()),
       options_(options),
       clock_(std::move(clock)),
+      trace_(trace),
       worker_limit_(tbb::global_control::max_allowed_parallelism, WorkerLimit(options)),
       threads_(ThreadsFor(options)),
       opened_(clock_->Now()),
@@ -143,43 +138,30 @@ Graph::~Graph() {
 
 void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* start,
                   DecisionLogs decisions) {
-  const uint64_t slack = kItemsPerThread * static_cast<uint64_t>(threads_);
-  const uint64_t prefetch = static_cast<uint64_t>(options_.prefetch) +
-                            (plan.adaptive() != nullptr ? kAdaptiveBatchesAhead : 0);
-  BatchJoint::Options batch_options{.batch = plan.batch,
-                                    .steps_per_epoch = spec_.steps_per_epoch(),
-                                    .epochs = plan.epochs,
-                                    .adaptive_echo = plan.adaptive_echo(),
-                                    .may_skip = plan.may_skip,
-                                    .memory_cap = options_.memory_cap};
-  for (const EchoPoint& point : plan.batch_echoes) {
-    batch_options.batches_echoed += point.options.shuffle_buffer + prefetch;
-  }
+  BatchJoint::Options batch_options = BatchOptionsFor(plan, spec_, options_);
+  const PipelineWindows all_windows = WindowsFor(plan, batch_options, options_, threads_);
+  batch_options.batches_echoed = all_windows.batches_echoed;
   if (start != nullptr) {
     batch_options.batches_before = start->batches;
     batch_options.epoch_before = start->epoch;
   }
-  Layout layout{.plan = plan,
-                .start = start,
-                .batches_ahead = prefetch,
-                .windows = std::vector<uint64_t>(plan.segments.size(), slack),
-                .holds_batches = batch_options.holds_batches()};
-  std::vector<uint64_t>& windows = layout.windows;
-  windows.front() += static_cast<uint64_t>(options_.reads_in_flight);
-  // The consumer returns the credits of the last echo point: two batches and more.
-  windows.back() += (prefetch + (layout.holds_batches ? 1 : 0)) * plan.batch.size();
-  if (windows.back() > kLargestWindow) {
-    ThrowInvalidField("RuntimeOptions.prefetch", "too many examples made ahead",
-                      std::to_string(windows.back()), "at most " + std::to_string(kLargestWindow));
-  }
+  const Layout layout{.plan = plan,
+                      .start = start,
+                      .batches_ahead = all_windows.batches_ahead,
+                      .windows = all_windows.examples,
+                      .holds_batches = batch_options.holds_batches()};
+  const std::vector<uint64_t>& windows = layout.windows;
 
   for (size_t i = 0; i < plan.segments.size(); ++i) {
-    segments_.push_back(
-        std::make_unique<Segment>(std::move(plan.segments[i]),
-                                  Segment::Options{.seed = spec_.seed(),
-                                                   .writes_batches = i + 1 == plan.segments.size(),
-                                                   .fail_on_bad = FailsOnBad(spec_)},
-                                  pool_, *clock_));
+    segments_.push_back(std::make_unique<Segment>(
+        std::move(plan.segments[i]),
+        Segment::Options{
+            .seed = spec_.seed(),
+            .writes_batches = i + 1 == plan.segments.size(),
+            .fail_on_bad = FailsOnBad(spec_),
+            .name = i == 0 ? "after source" : "after echo " + plan.echoes[i - 1].position,
+            .trace = trace_},
+        pool_, *clock_));
   }
   outlet_ = std::make_unique<Outlet>(windows.back(), start ? start->steps : 0, *clock_);
   logs_.emplace(plan.echoes.size() + 1);
@@ -193,6 +175,7 @@ void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* s
   Connect(*last, segments_.back().get(), batch);
   AddBatchEchoes(layout, batch, decisions);
   if (adaptive_ != nullptr) adaptive_->set_last(*echoes_.back());
+  AddTracks();
 }
 
 Graph::JointNode& Graph::AddSource(const Layout& layout, const OpenSource& open_source) {
@@ -349,6 +332,7 @@ void Graph::Receive(Joint& joint, Outbox& outbox, const Message& message,
     throw NamedError(*item->bad);
   }
   joint.Receive(message, outbox);
+  if (trace_ != nullptr) TraceDraws(joint, outbox);
   if (const uint64_t credit = outbox.TakeCredit(); credit > 0) {
     std::get<1>(ports).try_put(Message::Credit(credit));
   }
@@ -389,13 +373,7 @@ void Graph::Fill(const Message& message, FillNode::output_ports_type& ports) {
     return;
   }
   const std::shared_ptr<BatchBuilder> builder = message.item->builder;
-  if (message.item->example) {
-    const Clock::Time begin = clock_->Now();
-    builder->Fill(*message.item);
-    if (segments_.back()->writer() != nullptr) {
-      segments_.back()->CountWriting(clock_->Now() - begin);
-    }
-  }
+  if (message.item->example) FillSlot(*builder, *message.item);
   if (!builder->ReleaseOne()) return;
   auto item = std::make_shared<Item>();
   item->stream_epoch = builder->epoch();
@@ -403,9 +381,63 @@ void Graph::Fill(const Message& message, FillNode::output_ports_type& ports) {
   item->ends_stream = builder->ends_stream();
   item->batch = builder->Finish();
   item->destination = builder->destination();
+  if (trace_ != nullptr) {
+    trace_->AddInstant(*batches_track_, "batch",
+                       TraceArgs()
+                           .Add("number", builder->sequence())
+                           .Add("epoch", item->stream_epoch)
+                           .Add("examples", uint64_t{item->batch->provenance.size()}));
+  }
   Message whole = Message::Of(std::move(item));
   whole.sequence = builder->sequence();
   std::get<0>(ports).try_put(whole);
+}
+
+void Graph::FillSlot(const BatchBuilder& builder, const Item& item) {
+  TraceBody body(trace_, "fill", item.identity);
+  const Clock::Time begin = clock_->Now();
+  body.Begin(begin);
+  builder.Fill(item);
+  const bool is_written = segments_.back()->writer() != nullptr;
+  if (!is_written && trace_ == nullptr) return;
+  const Clock::Time end = clock_->Now();
+  body.End(end);
+  if (!is_written) return;
+  segments_.back()->CountWriting(end - begin);
+  body.AddStep(segments_.back()->writer_name(), begin, end);
+}
+
+// What an echo point gave, and where that leaves it.
+void Graph::TraceDraws(const Joint& joint, Outbox& outbox) {
+  const auto is_this = [&](const TracedEcho& echo) { return echo.joint == &joint; };
+  const auto echo = std::ranges::find_if(traced_echoes_, is_this);
+  if (echo == traced_echoes_.end()) return;
+  for (const Message& out : outbox.downstream()) {
+    if (out.kind != Message::Kind::kItem || out.item->destination) continue;
+    const bool is_fresh = out.item->identity.uses().back() == 0;
+    TraceArgs args;
+    args.AddIdentity(out.item->identity).Add("age", out.item->age);
+    trace_->AddInstant(echo->track, is_fresh ? "fresh" : "echo", args);
+  }
+  const uint64_t buffer = echo->joint->residents();
+  const uint64_t in_flight = echo->joint->window().in_flight();
+  if (buffer == echo->buffer && in_flight == echo->in_flight) return;
+  echo->buffer = buffer;
+  echo->in_flight = in_flight;
+  trace_->AddCounters("echo " + echo->joint->position(),
+                      TraceArgs()
+                          .Add("buffer", buffer)
+                          .Add("in_flight", in_flight)
+                          .Add("credits", echo->joint->window().credits()));
+}
+
+void Graph::AddTracks() {
+  if (trace_ == nullptr) return;
+  for (const EchoPointJoint* echo : echoes_) {
+    traced_echoes_.push_back(
+        {.joint = echo, .track = trace_->AddTrack("echo " + echo->position())});
+  }
+  batches_track_ = trace_->AddTrack("batches");
 }
 
 // From outside the arena: oneTBB wakes a worker for what is enqueued, even where it has none.
@@ -429,6 +461,22 @@ void Graph::Post(JointNode& node, Message message) {
 }
 
 std::optional<Batch> Graph::Take() {
+  if (trace_ == nullptr) return TakeUntraced();
+  trace_->NameThread("consumer");
+  const Clock::Time begin = clock_->Now();
+  try {
+    std::optional<Batch> batch = TakeUntraced();
+    TraceArgs args;
+    if (batch) args.Add("step", batch->step()).Add("examples", uint64_t{batch->size()});
+    trace_->AddSpan("Next", begin, clock_->Now(), args);
+    return batch;
+  } catch (const Error& error) {
+    trace_->AddSpan("Next", begin, clock_->Now(), TraceArgs().Add("error", ToString(error.code())));
+    throw;
+  }
+}
+
+std::optional<Batch> Graph::TakeUntraced() {
   uint64_t seen = progress_.load();
   const auto help = [&] {
     // Nothing moved: perhaps oneTBB gave the arena no thread. Then this one does the work.
@@ -498,7 +546,8 @@ PipelineStats Graph::Stats() const {
                       .bytes_in_flight = counters.bytes_in_flight,
                       .peak_bytes_in_flight = counters.peak_bytes_in_flight,
                       .bad_count = bad_examples_.count(),
-                      .bad_examples = bad_examples_.named()};
+                      .bad_examples = bad_examples_.named(),
+                      .partial_images = bad_examples_.partial_count()};
   AddSteadyState(&stats);
   const double reading = stats.seconds - Seconds(source_->held(now));
   stats.stages.push_back(

@@ -23,6 +23,7 @@
 #include <echopipe/pipeline/graph/segment.h>
 #include <echopipe/pipeline/graph/shadow.h>
 #include <echopipe/pipeline/graph/source_joint.h>
+#include <echopipe/pipeline/graph/trace.h>
 #include <echopipe/pipeline/options.h>
 #include <echopipe/proto/pipeline.pb.h>
 
@@ -48,10 +49,11 @@ class Graph {
   using OpenSource =
       std::function<std::unique_ptr<Source>(BufferPool&, std::function<void()> wake)>;
 
-  /// Begins at `start`, if it is not null. Throws kInvalidArgument if that is impossible.
+  /// Begins at `start`, if it is not null. `trace`, if not null, must outlive it. Throws
+  /// kInvalidArgument if that is impossible.
   Graph(const PipelineSpec& spec, const RuntimeOptions& options, std::shared_ptr<Clock> clock,
         const OpenSource& open_source, const ShadowState* start = nullptr,
-        DecisionLogs decisions = {});
+        DecisionLogs decisions = {}, Trace* trace = nullptr);
   /// Takes as long as the longest running body and the cancelling of the reads.
   ~Graph();
   Graph(const Graph&) = delete;
@@ -89,6 +91,13 @@ class Graph {
   };
   /// Wakes a joint later, unless the graph has gone.
   class Alarm;
+  // An echo point, and what its counters have told last.
+  struct TracedEcho {
+    const EchoPointJoint* joint = nullptr;
+    Trace::Track track = {};
+    uint64_t buffer = 0;
+    uint64_t in_flight = 0;
+  };
   // What the consumer had been given when the last fresh record arrived.
   struct SteadyState {
     Outlet::Totals totals;
@@ -116,6 +125,10 @@ class Graph {
   void Receive(Joint& joint, Outbox& outbox, const Message& message,
                JointNode::output_ports_type& ports);
   void Fill(const Message& message, FillNode::output_ports_type& ports);
+  void FillSlot(const BatchBuilder& builder, const Item& item);
+  void AddTracks();
+  void TraceDraws(const Joint& joint, Outbox& outbox);
+  std::optional<Batch> TakeUntraced();
   template <class Body>
   void Enqueue(Body body);
   void Post(JointNode& node, Message message);
@@ -125,6 +138,7 @@ class Graph {
   const proto::PipelineSpec spec_;
   const RuntimeOptions options_;
   const std::shared_ptr<Clock> clock_;
+  Trace* const trace_;  // null: none
   const tbb::global_control worker_limit_;
   const int threads_;
   const Clock::Time opened_;
@@ -138,6 +152,8 @@ class Graph {
   SourceJoint* source_ = nullptr;
   std::vector<EchoPointJoint*> echoes_;
   AdaptiveJoint* adaptive_ = nullptr;
+  std::vector<TracedEcho> traced_echoes_;
+  std::optional<Trace::Track> batches_track_;
 
   std::atomic<bool> stopped_{false};
   std::atomic<bool> wake_posted_{false};

@@ -31,6 +31,35 @@ class MeanSize {
   uint64_t count_ = 0;
 };
 
+/// What it is behind an echo point whose items, and those waiting for it, are so large.
+inline MemoryNeed NeedBehindEcho(const MemoryNeed& before, uint64_t upstream_window,
+                                 uint64_t shuffle_buffer, uint64_t item_bytes) {
+  // On the edge it may have its old size or its new one.
+  return {.bytes = before.bytes + upstream_window * std::max(item_bytes, before.item_bytes) +
+                   shuffle_buffer * item_bytes,
+          .item_bytes = item_bytes};
+}
+
+/// Batches and what is in front of them.
+struct BatchSizes {
+  uint64_t window = 0;          ///< of examples in front
+  uint64_t size = 1;            ///< of a batch, in examples
+  uint64_t batches_echoed = 0;  ///< the most that are held behind
+  uint64_t batch_bytes = 0;     ///< of a batch's own memory
+  uint64_t example_bytes = 0;   ///< of an example in front of it
+  uint64_t shared_bytes = 0;    ///< of what a batch does not copy of one
+};
+
+/// Whole batches within the window, one begun, and one that the consumer has.
+inline uint64_t BatchesHeld(const BatchSizes& sizes) { return sizes.window / sizes.size + 2; }
+
+/// What the full buffers of a whole pipeline take.
+inline uint64_t NeedOfAll(const MemoryNeed& before, const BatchSizes& sizes) {
+  return before.bytes + sizes.window * std::max(before.item_bytes, sizes.example_bytes) +
+         BatchesHeld(sizes) * sizes.batch_bytes +
+         sizes.batches_echoed * (sizes.batch_bytes + sizes.size * sizes.shared_bytes);
+}
+
 /// Of all its tensors, or of those alone that a batch does not copy.
 inline uint64_t BytesOf(const Example& example) {
   uint64_t bytes = 0;

@@ -84,11 +84,13 @@ std::optional<Batch> Outlet::Take(const std::function<bool()>& help,
 }
 
 Batch Outlet::Deliver(const Message& message) {
-  const Item& item = *message.item;
+  Item& item = *message.item;
   const std::span<const uint32_t> uses = item.identity.uses();
-  Batch batch(item.batch, {.step = steps_before_ + totals_.batches,
-                           .end_of_epoch = item.ends_epoch,
-                           .uses = std::vector<uint32_t>(uses.begin(), uses.end())});
+  // The item is this delivery's own. A node may not have let go of it yet: so that it does not
+  // share what nobody will get again.
+  Batch batch(std::move(item.batch), {.step = steps_before_ + totals_.batches,
+                                      .end_of_epoch = item.ends_epoch,
+                                      .uses = std::vector<uint32_t>(uses.begin(), uses.end())});
   totals_.batches += 1;
   totals_.examples += batch.size();
   totals_.fresh += CountFresh(batch);

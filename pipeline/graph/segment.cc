@@ -9,21 +9,25 @@
 
 namespace echopipe::internal {
 
+const CropStage* CropBehind(const std::vector<PlannedStage>& stages, size_t decode) {
+  const auto* at = dynamic_cast<const DecodeStage*>(stages[decode].stage.get());
+  if (at == nullptr || decode + 1 == stages.size()) return nullptr;
+  const auto* crop = dynamic_cast<const CropStage*>(stages[decode + 1].stage.get());
+  return crop != nullptr && crop->feature() == at->feature() ? crop : nullptr;
+}
+
+const WritingStage* WriterOf(const std::vector<PlannedStage>& stages) {
+  return stages.empty() ? nullptr : dynamic_cast<const WritingStage*>(stages.back().stage.get());
+}
+
 Segment::Segment(std::vector<PlannedStage> stages, const Options& options, BufferPool& pool,
                  const Clock& clock)
     : stages_(std::move(stages)), options_(options), pool_(pool), clock_(clock) {
   for (size_t i = 0; i < stages_.size(); ++i) {
     meters_.push_back(std::make_unique<StageMeter>());
-    const auto* decode = dynamic_cast<const DecodeStage*>(stages_[i].stage.get());
-    const auto* crop = decode == nullptr || i + 1 == stages_.size()
-                           ? nullptr
-                           : dynamic_cast<const CropStage*>(stages_[i + 1].stage.get());
-    const bool same = crop != nullptr && crop->feature() == decode->feature();
-    crop_behind_.push_back(same ? crop : nullptr);
+    crop_behind_.push_back(CropBehind(stages_, i));
   }
-  if (options_.writes_batches && !stages_.empty()) {
-    writer_ = dynamic_cast<const WritingStage*>(stages_.back().stage.get());
-  }
+  if (options_.writes_batches) writer_ = WriterOf(stages_);
 }
 
 StageContext Segment::ContextOf(const PlannedStage& stage, const Identity& identity) const {
@@ -34,14 +38,16 @@ StageContext Segment::ContextOf(const PlannedStage& stage, const Identity& ident
   return {.pool = pool_, .random_key = HashToKey(std::span(words).first(count))};
 }
 
-void Segment::Run(Item& item, std::string_view* stage_at_work) {
+void Segment::Run(Item& item, std::string_view* stage_at_work, TraceBody& trace) {
   auto example = std::make_shared<Example>(*item.example);
   example->mutable_provenance().identity = item.identity;
   example->mutable_provenance().age = item.age;
   Clock::Time begin = clock_.Now();
+  trace.Begin(begin);
   const auto count = [&](size_t stage) {
     const Clock::Time end = clock_.Now();
     meters_[stage]->Add(end - begin);
+    trace.AddStep(stages_[stage].name, begin, end);
     begin = end;
   };
   for (size_t i = 0; i < stages_.size(); ++i) {
@@ -84,8 +90,9 @@ Message Segment::Process(Message message) {
   Item& item = *message.item;
   std::string_view stage;
   std::optional<Error> failure;
+  TraceBody trace(options_.trace, options_.name, item.identity);
   try {
-    Run(item, &stage);
+    Run(item, &stage, trace);
     return message;
   } catch (const Error& error) {
     failure = error;
@@ -94,6 +101,7 @@ Message Segment::Process(Message message) {
   } catch (const std::exception& error) {
     failure = Error({.code = ErrorCode::kInternal, .what = error.what()});
   }
+  trace.AddFailure(stage, *failure);
   const Provenance& provenance = item.example->provenance();
   const auto bad =
       std::make_shared<BadExample>(BadExample{provenance.uri ? *provenance.uri : "", provenance.key,

@@ -19,6 +19,7 @@ DecodeOptions OptionsOf(const proto::Decode& message) {
   if (message.has_max_pixels()) options.max_pixels = message.max_pixels();
   if (message.has_max_bytes()) options.max_bytes = message.max_bytes();
   if (message.has_max_scans()) options.max_scans = message.max_scans();
+  options.accept_truncated = message.accept_truncated();
   return options;
 }
 
@@ -83,7 +84,9 @@ void DecodeStage::Decode(Example& example, const std::optional<PixelBox>& box,
                          const StageContext& context) const {
   const std::span<const uint8_t> encoded = Encoded(example);
   try {
-    example.Set(feature_, DecodeImage(encoded, options_, context.pool, box));
+    bool is_truncated = false;
+    example.Set(feature_, DecodeImage(encoded, options_, context.pool, box, &is_truncated));
+    if (is_truncated) example.mutable_provenance().partial = true;
   } catch (const Error& error) {
     throw error.Within(feature_);
   }
@@ -93,7 +96,7 @@ extern const StageType kDecodeStage;
 const StageType kDecodeStage{
     .name = "decode",
     .help = "Makes pixels of an encoded image (JPEG, PNG, WebP or BMP).",
-    .sample = "color: RGB apply_orientation: true max_pixels: 100000000",
+    .sample = "color: RGB apply_orientation: true max_pixels: 100000000 accept_truncated: false",
     .validate = ValidateDecode,
     .make = MakeDecode,
 };

@@ -20,7 +20,8 @@ namespace echopipe::internal {
 /// In front of a CropStage on the same feature, Apply() may be replaced by Info(), the crop's
 /// Box() and ApplyBox(): the pixels are the same, for less work.
 ///
-/// Errors   See DecodeImage(): typed by what is wrong, never grey pixels for missing data.
+/// Errors   See DecodeImage(): typed by what is wrong; pixels for missing data only where the
+///          message accepts them, and then the example's provenance says so.
 ///          A truncated JPEG is bad whatever the box; but ApplyBox() does not notice corrupt data
 ///          below its box (in a JPEG of one scan), which Apply() would.
 /// Threads  Immutable: any thread.

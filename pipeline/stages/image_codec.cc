@@ -81,24 +81,34 @@ ImageInfo::Format FormatOf(std::string_view bytes) {
   ThrowUnknownFormat(bytes);
 }
 
-struct FormatReader {
-  ImageInfo (*read_info)(std::span<const uint8_t> bytes);
-  Tensor (*decode)(std::span<const uint8_t> bytes, const ImageInfo& info,
-                   const DecodeOptions& options, const PixelBox& box, BufferPool& pool);
-};
-
-FormatReader ReaderOf(ImageInfo::Format format) {
+ImageInfo ReadStoredInfo(ImageInfo::Format format, std::span<const uint8_t> bytes) {
   switch (format) {
     case ImageInfo::Format::kJpeg:
-      return {ReadJpegInfo, DecodeJpeg};
+      return ReadJpegInfo(bytes);
     case ImageInfo::Format::kPng:
-      return {ReadPngInfo, DecodePng};
+      return ReadPngInfo(bytes);
     case ImageInfo::Format::kWebp:
-      return {ReadWebpInfo, DecodeWebp};
+      return ReadWebpInfo(bytes);
     case ImageInfo::Format::kBmp:
       break;
   }
-  return {ReadBmpInfo, DecodeBmp};
+  return ReadBmpInfo(bytes);
+}
+
+Tensor DecodeStored(std::span<const uint8_t> bytes, const ImageInfo& info,
+                    const DecodeOptions& options, const PixelBox& box, BufferPool& pool,
+                    bool* is_truncated) {
+  switch (info.format) {
+    case ImageInfo::Format::kJpeg:
+      return DecodeJpeg(bytes, info, options, box, pool, is_truncated);
+    case ImageInfo::Format::kPng:
+      return DecodePng(bytes, info, options, box, pool);
+    case ImageInfo::Format::kWebp:
+      return DecodeWebp(bytes, info, options, box, pool);
+    case ImageInfo::Format::kBmp:
+      break;
+  }
+  return DecodeBmp(bytes, info, options, box, pool);
 }
 
 void CheckSize(std::span<const uint8_t> bytes, const DecodeOptions& options) {
@@ -209,7 +219,7 @@ uint8_t* WriteColor(const uint8_t* rgb, size_t pixels, DecodeOptions::Color colo
 ImageInfo ReadImageInfo(std::span<const uint8_t> bytes, const DecodeOptions& options) {
   CheckSize(bytes, options);
   const auto format = FormatOf({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  ImageInfo info = ReaderOf(format).read_info(bytes);
+  ImageInfo info = ReadStoredInfo(format, bytes);
   CheckPixels(info, options);
   info.format = format;
   if (!options.apply_orientation) info.orientation = 1;
@@ -220,13 +230,14 @@ ImageInfo ReadImageInfo(std::span<const uint8_t> bytes, const DecodeOptions& opt
 }
 
 Tensor DecodeImage(std::span<const uint8_t> bytes, const DecodeOptions& options, BufferPool& pool,
-                   const std::optional<PixelBox>& box) {
+                   const std::optional<PixelBox>& box, bool* is_truncated) {
   const ImageInfo info = ReadImageInfo(bytes, options);
   const PixelBox upright =
       box.has_value() ? CheckedBox(*box, info) : PixelBox{0, 0, info.width, info.height};
   const Turn turn(info.orientation);
-  Tensor stored =
-      ReaderOf(info.format).decode(bytes, info, options, turn.Stored(upright, info), pool);
+  bool truncated = false;
+  Tensor stored = DecodeStored(bytes, info, options, turn.Stored(upright, info), pool, &truncated);
+  if (is_truncated != nullptr) *is_truncated = truncated;
   return info.orientation == 1 ? stored : ToUpright(stored, turn, pool);
 }
 

@@ -23,6 +23,7 @@ struct DecodeOptions {
   uint64_t max_pixels = 100'000'000;         ///< width * height
   uint64_t max_bytes = uint64_t{256} << 20;  ///< of the encoded image
   uint64_t max_scans = 100;                  ///< of a JPEG
+  bool accept_truncated = false;             ///< a JPEG's pixels as far as its data go
 };
 
 /// What an image's header says.
@@ -74,9 +75,17 @@ ImageInfo ReadImageInfo(std::span<const uint8_t> bytes, const DecodeOptions& opt
 ///         Adobe or scan parameters do no harm and are passed over. A bad box is kInvalidArgument.
 ///         With a box, a corrupt place below it in a JPEG of one scan is not noticed; a
 ///         truncation is.
+///
+/// Truncated  With accept_truncated, a Huffman-coded JPEG that ends early (with or without an end
+///            marker) has its pixels as far as they are known, and `*is_truncated` becomes true: of
+///            one scan, the rest is gray, the block in which the data end partly so; of several,
+///            what the missing ones would have refined is coarse. It must hold the first row of
+///            blocks of its first scan, else it is kTruncated. A box is the cut from that picture
+///            as ever, and an early end without its marker is noticed wherever the box lies.
+///
 /// Cost    Caps are checked before anything large is allocated. Rows go straight into the result
 ///         if no cut or conversion comes between.
 Tensor DecodeImage(std::span<const uint8_t> bytes, const DecodeOptions& options, BufferPool& pool,
-                   const std::optional<PixelBox>& box = std::nullopt);
+                   const std::optional<PixelBox>& box = std::nullopt, bool* is_truncated = nullptr);
 
 }  // namespace echopipe::internal

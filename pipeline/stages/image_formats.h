@@ -21,9 +21,10 @@ ImageInfo ReadWebpInfo(std::span<const uint8_t> bytes);
 ImageInfo ReadBmpInfo(std::span<const uint8_t> bytes);
 
 /// One box of the stored pixels. Preconditions: `info` was read from `bytes` and is within the
-/// caps; the box lies inside.
+/// caps; the box lies inside. `is_truncated` becomes true where truncated data are accepted.
 Tensor DecodeJpeg(std::span<const uint8_t> bytes, const ImageInfo& info,
-                  const DecodeOptions& options, const PixelBox& box, BufferPool& pool);
+                  const DecodeOptions& options, const PixelBox& box, BufferPool& pool,
+                  bool* is_truncated);
 Tensor DecodePng(std::span<const uint8_t> bytes, const ImageInfo& info,
                  const DecodeOptions& options, const PixelBox& box, BufferPool& pool);
 Tensor DecodeWebp(std::span<const uint8_t> bytes, const ImageInfo& info,

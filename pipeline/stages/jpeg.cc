@@ -21,6 +21,8 @@ constexpr uint8_t kEndOfImage = 0xd9;
 
 // ---- The header, read without libjpeg ----
 
+bool HasPayload(int marker) { return marker != 0x01 && !(marker >= 0xd0 && marker <= kEndOfImage); }
+
 // One marker segment: its code and what follows its length. Markers without a length have none.
 struct Segment {
   int marker = 0;
@@ -40,10 +42,6 @@ class SegmentWalker {
   }
 
  private:
-  static bool HasPayload(int marker) {
-    return marker != 0x01 && !(marker >= 0xd0 && marker <= kEndOfImage);
-  }
-
   int NextMarker() {
     uint8_t previous = 0;
     while (!rest_.empty()) {
@@ -122,6 +120,34 @@ std::span<const uint8_t> ExifOf(const Segment& segment) {
   return is_exif ? segment.payload.subspan(kName.size()) : std::span<const uint8_t>();
 }
 
+// Where scans end: behind an end marker, in front of a segment that is cut off, or with the bytes.
+struct ScansEnd {
+  enum class Kind { kMarker, kSegment, kBytes };
+
+  size_t offset = 0;
+  Kind kind = Kind::kBytes;
+};
+
+// `scans` begins with a scan's data, in which every 0xFF is stuffed with a zero or begins a marker.
+ScansEnd FindScansEnd(std::span<const uint8_t> scans) {
+  size_t at = 0;
+  for (;;) {
+    const auto* marker = static_cast<const uint8_t*>(
+        at < scans.size() ? std::memchr(&scans[at], 0xff, scans.size() - at) : nullptr);
+    if (marker == nullptr) return {.offset = scans.size()};
+    const auto begin = static_cast<size_t>(marker - scans.data());
+    at = begin + 1;
+    if (at == scans.size()) return {.offset = begin};
+    if (scans[at] == 0xff) continue;  // the next one may begin the marker
+    if (scans[at] == kEndOfImage) return {at + 1, ScansEnd::Kind::kMarker};
+    const int code = scans[at++];
+    if (code == 0 || !HasPayload(code)) continue;
+    const size_t length = scans.size() - at < 2 ? 2 : BigEndian16(&scans[at]);
+    if (scans.size() - at < length) return {begin, ScansEnd::Kind::kSegment};
+    at += length;
+  }
+}
+
 // ---- The pixels, by libjpeg ----
 
 // libjpeg's errors, kept until the C code has been left by longjmp.
@@ -129,6 +155,9 @@ struct JpegErrors : jpeg_error_mgr {
   std::jmp_buf jump;
   ErrorCode code = ErrorCode::kCorrupt;
   std::array<char, JMSG_LENGTH_MAX> message{};
+  bool accepts_truncated = false;
+  bool is_truncated = false;
+  bool ends_in_segment = false;  // the scans before it must be whole
 };
 
 [[noreturn]] void Leave(j_common_ptr common, ErrorCode code) {
@@ -181,8 +210,30 @@ ErrorCode CodeOfWarning(j_common_ptr common) {
   const int message = common->err->msg_code;
   const bool at_end = reinterpret_cast<j_decompress_ptr>(common)->unread_marker == kEndOfImage;
   if (message == JWRN_JPEG_EOF) return ErrorCode::kTruncated;
-  if (message == JWRN_HIT_MARKER && at_end) return ErrorCode::kTruncated;
+  // In the midst of a block, or where a restart marker was due.
+  if (at_end && (message == JWRN_HIT_MARKER || message == JWRN_MUST_RESYNC)) {
+    const bool ends_in_segment = static_cast<const JpegErrors*>(common->err)->ends_in_segment;
+    return ends_in_segment ? ErrorCode::kCorrupt : ErrorCode::kTruncated;
+  }
   return ErrorCode::kCorrupt;
+}
+
+// Want of bytes alone is none of data: bits of the last ones may be left.
+bool HasFirstRow(j_common_ptr common) {
+  const auto* decoder = reinterpret_cast<j_decompress_ptr>(common);
+  return common->err->msg_code == JWRN_JPEG_EOF || decoder->input_scan_number > 1 ||
+         decoder->input_iMCU_row > 0;
+}
+
+void OnWarning(j_common_ptr common) {
+  if (IsHarmless(common->err->msg_code)) return;
+  auto* errors = static_cast<JpegErrors*>(common->err);
+  const ErrorCode code = CodeOfWarning(common);
+  if (code == ErrorCode::kTruncated && errors->accepts_truncated && HasFirstRow(common)) {
+    errors->is_truncated = true;
+  } else {
+    Leave(common, code);
+  }
 }
 
 extern "C" {
@@ -191,7 +242,7 @@ void OnJpegError(j_common_ptr common) { Leave(common, CodeOfError(common->err->m
 
 // level: -1 for a warning, else a trace message.
 void OnJpegMessage(j_common_ptr common, int level) {
-  if (level < 0 && !IsHarmless(common->err->msg_code)) Leave(common, CodeOfWarning(common));
+  if (level < 0) OnWarning(common);
 }
 
 void PrintNothing(j_common_ptr) {}
@@ -258,7 +309,11 @@ class JpegReader {
         decoder_.image_height != static_cast<JDIMENSION>(info.stored_height)) {
       ThrowImageError(ErrorCode::kInternal, "JPEG: the size was read in two ways");
     }
-    CheckHasEnd();
+    if (options_.accept_truncated && decoder_.arith_code == FALSE) {
+      AcceptTruncated();
+    } else {
+      CheckHasEnd();
+    }
   }
 
   // Takes in all scans of a file that has several.
@@ -270,6 +325,9 @@ class JpegReader {
     decoder_.do_block_smoothing = FALSE;
     Guard([this] { jpeg_start_decompress(&decoder_); });
   }
+
+  /// The data so far ended early.
+  bool is_truncated() const { return errors_.is_truncated; }
 
   void ReadBox(const PixelBox& box, BufferPool& pool, uint8_t* out) {
     const Columns columns = CropColumns(box);
@@ -326,6 +384,17 @@ class JpegReader {
       if (scans[at - 1] == kEndOfImage && scans[at - 2] == 0xff) return;
     }
     ThrowImageError(ErrorCode::kTruncated, "the JPEG has no end marker");
+  }
+
+  // From here on the end of the data is the picture's end. A segment between scans that is cut off
+  // is left out: libjpeg would go on in it with the end marker that it makes up.
+  void AcceptTruncated() {
+    const auto scans = bytes_.last(decoder_.src->bytes_in_buffer);
+    const ScansEnd end = FindScansEnd(scans);
+    decoder_.src->bytes_in_buffer = end.offset;
+    errors_.accepts_truncated = true;
+    errors_.is_truncated = end.kind != ScansEnd::Kind::kMarker;
+    errors_.ends_in_segment = end.kind == ScansEnd::Kind::kSegment;
   }
 
   size_t RowBytes(const PixelBox& box) const {
@@ -407,12 +476,14 @@ ImageInfo ReadJpegInfo(std::span<const uint8_t> bytes) {
 }
 
 Tensor DecodeJpeg(std::span<const uint8_t> bytes, const ImageInfo& info,
-                  const DecodeOptions& options, const PixelBox& box, BufferPool& pool) {
+                  const DecodeOptions& options, const PixelBox& box, BufferPool& pool,
+                  bool* is_truncated) {
   JpegReader reader(bytes, options);
   reader.ReadHeader(info);
   reader.Start();
   TensorBuilder out(DType::kUint8, {box.height, box.width, ChannelsOf(options.color)}, pool);
   reader.ReadBox(box, pool, out.data());
+  *is_truncated = reader.is_truncated();
   return std::move(out).Finish();
 }
 

@@ -1,4 +1,5 @@
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -74,6 +75,137 @@ TEST(InspectCommandTest, TellsWhatShardsHoldAsJson) {
   EXPECT_EQ(held["first"][0]["name"], shard + ": a");
   EXPECT_EQ(held["first"][0]["label"], 7);
   EXPECT_EQ(held["first"][0]["members"], (json{"txt"}));
+}
+
+// ---- Plans ----
+
+constexpr const char* kPlanned =
+    "stage { decode {} } stage { random_resized_crop { height: 10 width: 20 } } "
+    "stage { echo { factor: 2.5 shuffle_buffer: 64 spacing: 8 } } "
+    "stage { random_flip {} } stage { normalize {} } stage { batch { size: 8 } } "
+    "stage { echo { factor: 2 shuffle_buffer: 3 } }";
+
+// Twenty pictures of 100 x 50, and a spec of them.
+std::string WritePlanned(const TempFolder& folder, const std::string& stages = kPlanned) {
+  for (int i = 0; i < 20; ++i) {
+    folder.Write("data/c/" + std::to_string(i) + ".jpg", MakeJpeg(100, 50));
+  }
+  return folder.Write("spec.txt",
+                      "source { uri: '" + folder.Path("data") + "' epochs: 3 } " + stages);
+}
+
+json PlanOf(const std::vector<std::string>& flags) {
+  std::vector<std::string> arguments = {"inspect", "--plan", "--json", "--threads", "2"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  const ProgramRun run = RunProgram(arguments);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  return json::parse(run.out);
+}
+
+TEST(InspectPlanTest, TellsPartsFromSourceToConsumerAndWhichStagesAreOneStep) {
+  const TempFolder folder;
+  const json plan = PlanOf({WritePlanned(folder), "--reads-in-flight", "4"});
+  EXPECT_EQ(plan["threads"], 2);
+  EXPECT_EQ(plan["reads_in_flight"], 4);
+  std::vector<std::string> kinds;
+  for (const json& part : plan["parts"]) kinds.push_back(part["kind"]);
+  EXPECT_THAT(kinds, ::testing::ElementsAre("source", "segment", "echo", "segment", "batch", "echo",
+                                            "consumer"));
+  EXPECT_EQ(plan["parts"][1]["stages"],
+            (json{{{"name", "decode"}, {"fused_with", "random_resized_crop"}},
+                  {{"name", "random_resized_crop"}, {"fused_with", nullptr}}}));
+  EXPECT_EQ(plan["parts"][3]["stages"], (json{{{"name", "random_flip"}, {"fused_with", nullptr}},
+                                              {{"name", "normalize"}, {"fused_with", "batch"}}}));
+  const json& echo = plan["parts"][2];
+  EXPECT_EQ(echo["position"], "after random_resized_crop");
+  EXPECT_EQ(echo["factor"], 2.5);
+  EXPECT_EQ(echo["spacing"], 8);
+  EXPECT_EQ(plan["parts"][6]["batches_ahead"], 2);
+}
+
+TEST(InspectPlanTest, RoomsHaveTheSizesOfTheExamplesThatGoThroughThem) {
+  const TempFolder folder;
+  const json plan = PlanOf({WritePlanned(folder), "--reads-in-flight", "4"});
+  EXPECT_EQ(plan["examples_looked_at"], 16);
+  const json& parts = plan["parts"];
+  constexpr int kPixels = 10 * 20 * 3;
+  // Two threads: eight more than the reads, or than two batches.
+  const auto size = static_cast<int64_t>(MakeJpeg(100, 50).size());
+  EXPECT_EQ(parts[0]["room"]["window"],
+            (json{{"count", 12}, {"of", "example"}, {"bytes", 12 * size}}));
+  EXPECT_EQ(parts[2]["room"]["buffer"],
+            (json{{"count", 64}, {"of", "example"}, {"bytes", 64 * kPixels}}));
+  EXPECT_EQ(parts[2]["room"]["window"],
+            (json{{"count", 24}, {"of", "example"}, {"bytes", 24 * kPixels}}));
+  EXPECT_EQ(parts[4]["room"]["batches"],
+            (json{{"count", 5}, {"of", "batch"}, {"bytes", 5 * 8 * 4 * kPixels}}));
+  EXPECT_EQ(parts[5]["room"]["buffer"],
+            (json{{"count", 3}, {"of", "batch"}, {"bytes", 3 * 8 * 4 * kPixels}}));
+}
+
+// The library's own check, as a run meets it.
+TEST(InspectPlanTest, TheLeastMemoryCapIsTheOneThatARunAsksFor) {
+  for (const std::string& stages :
+       {std::string(kPlanned), std::string("stage { decode {} } stage { batch { size: 4 } }")}) {
+    const TempFolder folder;
+    const std::string spec = WritePlanned(folder, stages);
+    const auto least = PlanOf({spec})["least_memory_cap"].get<uint64_t>();
+    const auto run_with = [&](uint64_t cap) {
+      return RunProgram({"run", spec, "--threads", "2", "--memory-cap", std::to_string(cap)});
+    };
+    EXPECT_EQ(run_with(least).exit_code, 0) << run_with(least).err;
+    const ProgramRun refused = run_with(least / 4);
+    EXPECT_EQ(refused.exit_code, 3);
+    EXPECT_THAT(refused.err, HasSubstr("wanted about " + std::to_string(least)));
+  }
+}
+
+TEST(InspectPlanTest, TextTellsTheSame) {
+  const TempFolder folder;
+  const ProgramRun run = RunProgram({"inspect", "--plan", "--threads", "2", WritePlanned(folder)});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, StartsWith("threads   2 for decoding and augmenting\n"));
+  EXPECT_THAT(run.out, HasSubstr("segment   decode + random_resized_crop\n"
+                                 "echo      after random_resized_crop: factor 2.50, spacing 8\n"
+                                 "  buffer    64 examples, "));
+  EXPECT_THAT(run.out, HasSubstr("segment   random_flip, normalize (into its place in the batch)\n"
+                                 "batch     8 examples, a remainder is kept\n"));
+  EXPECT_THAT(run.out, HasSubstr("consumer  2 batches made ahead\n"
+                                 "memory    about "));
+}
+
+TEST(InspectPlanTest, DataElsewhereOrMissingHavePlacesWithoutSizes) {
+  const TempFolder folder;
+  for (const std::string uri : {"https://example.invalid/data/", "nowhere/"}) {
+    const std::string spec = folder.Write("spec.txt", "source { uri: '" + uri + "' } " + kPlanned);
+    const json plan = PlanOf({spec});
+    EXPECT_EQ(plan["examples_looked_at"], 0);
+    EXPECT_EQ(plan["parts"][2]["room"]["buffer"]["count"], 64);
+    EXPECT_EQ(plan["parts"][2]["room"]["buffer"]["bytes"], nullptr);
+    EXPECT_EQ(plan["bytes"], nullptr);
+    EXPECT_TRUE(plan["why_no_bytes"].is_string());
+    EXPECT_THAT(RunProgram({"inspect", "--plan", spec}).out, HasSubstr("memory    not known: "));
+  }
+}
+
+TEST(InspectPlanTest, AnAdaptiveEchoAndABufferOfItsDefaultAreTold) {
+  const TempFolder folder;
+  const std::string spec = WritePlanned(folder,
+                                        "stage { decode {} } stage { echo { adaptive { max_factor: "
+                                        "5 } } } stage { batch { size: 4 } }");
+  const json plan = PlanOf({spec});
+  EXPECT_EQ(plan["parts"][2]["adaptive"], true);
+  EXPECT_EQ(plan["parts"][2]["shuffle_buffer"], 16);
+  EXPECT_THAT(RunProgram({"inspect", "--plan", spec}).out,
+              HasSubstr("echo      after decode: adaptive, at most 5, spacing 4\n"));
+}
+
+TEST(InspectPlanTest, AnInvalidSpecIsExitCode2AndNamesTheField) {
+  const TempFolder folder;
+  const ProgramRun run =
+      RunProgram({"inspect", "--plan", WritePlanned(folder, "stage { batch { size: 0 } }")});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("batch.size"));
 }
 
 TEST(InspectCommandTest, ItsHelpHasNoFlagsOfOrder) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -16,6 +17,7 @@
 #include <echopipe/pipeline/checkpoint.h>
 #include <echopipe/tests/cli/program.h>
 #include <echopipe/tests/support/files.h>
+#include <echopipe/tests/support/images.h>
 
 namespace echopipe::testing {
 namespace {
@@ -270,6 +272,29 @@ TEST(RunCommandBadExamplesTest, OnlyTheFirstTwentyAreToldOneByOne) {
   EXPECT_EQ(told, 20u);
 }
 
+TEST(RunCommandBadExamplesTest, TruncatedPicturesThatAreAcceptedAreCountedAndNamedAndNotBad) {
+  const TempFolder folder;
+  for (int i = 0; i < 30; ++i) {
+    const std::string jpeg = MakeJpeg(MakePicture(40, 64, 3, static_cast<uint32_t>(i)));
+    folder.Write("c/" + std::to_string(10 + i) + ".jpg",
+                 i < 25 ? jpeg.substr(0, jpeg.size() * 2 / 3) : jpeg);
+  }
+  const std::vector<std::string> arguments = {
+      "run",    "--source", folder.path(), "--decode", "accept_truncated: true",
+      "--echo", "2",        "--batch",     "8",        "--json"};
+  const ProgramRun run = RunProgram(arguments);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, MatchesRegex("(.|\n)*partial images +25\n(.|\n)*"));
+  const json figures = json::parse(run.out.substr(run.out.find("{\"")));
+  EXPECT_EQ(figures.at("partial_images"), 25);
+  EXPECT_EQ(figures.at("bad_count"), 0);
+  EXPECT_EQ(figures.at("examples"), 60);
+  EXPECT_THAT(
+      run.err,
+      AllOf(HasSubstr("truncated, used as far as it goes: " + folder.Path("c/10.jpg") + "\n"),
+            HasSubstr("\n... and 5 more that are truncated")));
+}
+
 // Runs over the photos that leave checkpoints and hashes of steps in a folder.
 class RunCommandResumeTest : public RunCommandTest {
  protected:
@@ -435,6 +460,46 @@ TEST_F(RunCommandResumeTest, AnInterruptedRunLeavesItsPlace) {
   EXPECT_EQ(StepsInFile(), 1u);
   Figures(Resuming());
   EXPECT_EQ(ReadFile(hashes()), WholeHashes());
+}
+
+TEST_F(RunCommandTest, ATraceIsJsonAndCountsWhatTheFiguresDo) {
+  const TempFolder folder;
+  const std::string path = folder.Path("trace.json");
+  const json figures = Figures({"--trace", path});
+  const json trace = json::parse(ReadFile(path));
+  EXPECT_EQ(trace.at("otherData").at("lost_events"), 0);
+  std::map<std::string, uint64_t> spans;
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "X") ++spans[event.at("name")];
+  }
+  for (const json& stage : figures.at("stages")) {
+    if (stage.at("name") == "read" || stage.at("name") == "consumer") continue;
+    EXPECT_EQ(spans[stage.at("name")], stage.at("items")) << stage.at("name");
+  }
+  EXPECT_EQ(spans["Next"], figures.at("batches").get<uint64_t>() + 1);
+}
+
+TEST_F(RunCommandTest, ARunThatIsInterruptedOrKilledLeavesAWholeTrace) {
+  for (const int signal : {SIGINT, SIGKILL}) {
+    const TempFolder folder;
+    const std::string path = folder.Path("trace.json");
+    // An hour for each batch: only the signal ends it.
+    Program program(Arguments({"--consumer-ms", "3600000", "--trace", path}));
+    // That of the first batch.
+    while (!std::filesystem::exists(path) ||
+           ReadFile(path).find("\"name\":\"Next\"") == std::string::npos) {
+      std::this_thread::yield();
+    }
+    program.Signal(signal);
+    EXPECT_EQ(program.Wait().exit_code, signal == SIGINT ? 130 : 128 + SIGKILL);
+    EXPECT_TRUE(json::accept(ReadFile(path)));
+  }
+}
+
+TEST_F(RunCommandTest, ATraceThatCannotBeWrittenIsAFailureWithItsName) {
+  const ProgramRun run = RunProgram(Arguments({"--trace", "no/such/folder/trace.json"}));
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr("no/such/folder/trace.json"));
 }
 
 class RunCommandSignalTest : public RunCommandTest, public ::testing::WithParamInterface<int> {};

@@ -187,6 +187,19 @@ TEST(VerifyCommandTest, OfASpecTheWholeSourceIsReadAndDecodedAsItSays) {
               AllOf(StartsWith("6 records, "), EndsWith(", 5 bad: limit_exceeded 5")));
 }
 
+TEST(VerifyCommandTest, WhatARunAcceptsTruncatedIsListedAllTheSame) {
+  const TempFolder folder;
+  const std::string jpeg = MakeJpeg(30, 64);
+  folder.Write("c/half.jpg", jpeg.substr(0, jpeg.size() / 2));
+  const std::string spec =
+      folder.Write("spec.txt", "source { uri: '" + folder.path().string() +
+                                   "' } stage { decode { accept_truncated: true } } "
+                                   "stage { batch { size: 2 } }");
+  const ProgramRun run = RunProgram({"verify", spec, "-q"});
+  EXPECT_EQ(run.exit_code, 4) << run.err;
+  EXPECT_THAT(run.out, StartsWith("truncated  " + folder.Path("c/half.jpg")));
+}
+
 TEST(VerifyCommandTest, NoDataIsAFailure) {
   const ProgramRun run = RunProgram({"verify", "--source", "nowhere/", "-q"});
   EXPECT_EQ(run.exit_code, 3);

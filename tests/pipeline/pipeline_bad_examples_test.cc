@@ -303,6 +303,113 @@ TEST(PipelineBadExamplesTest, EachBadRecordIsToldOnceInTheOrderOfTheStream) {
   EXPECT_EQ(told, named);
 }
 
+// ---- Truncated, and accepted ----
+
+/// Ten photos; of two of them (and of a third, too much) the end is missing.
+class CutFolder {
+ public:
+  CutFolder() {
+    for (int i = 0; i < 10; ++i) {
+      const std::string jpeg = MakeJpeg(MakePicture(40, 64, 3, static_cast<uint32_t>(i)));
+      const size_t keep = i == 3 || i == 7 ? jpeg.size() * 2 / 3 : i == 8 ? 100 : jpeg.size();
+      folder_.Write("c/" + std::to_string(i) + ".jpg", jpeg.substr(0, keep));
+    }
+  }
+  std::string path() const { return folder_.path().string(); }
+
+ private:
+  TempFolder folder_;
+};
+
+const std::string kAccept = "stage { decode { accept_truncated: true } }";
+const std::string kCropAndBatch =
+    "stage { random_resized_crop { height: 8 width: 8 } } stage { batch { size: 5 } }";
+const std::string kEcho = "stage { echo { factor: 3 shuffle_buffer: 4 spacing: 2 } }";
+
+/// Keys of the examples that say of themselves that they are partial.
+std::map<std::string, int> PartialKeys(Pipeline& pipeline) {
+  std::map<std::string, int> keys;
+  for (const Batch& batch : pipeline) {
+    for (size_t i = 0; i < batch.size(); ++i) {
+      if (batch.provenance(i).partial) ++keys[batch.provenance(i).key];
+    }
+  }
+  return keys;
+}
+
+class PipelineAcceptingTruncated : public ::testing::TestWithParam<std::pair<std::string, int>> {};
+
+TEST_P(PipelineAcceptingTruncated, TruncatedRecordsAreUsedCountedOnceNamedOnceAndNotBad) {
+  const CutFolder folder;
+  const auto& [stages, uses] = GetParam();
+  std::vector<std::string> logged;
+  std::vector<std::string> bad;
+  const auto pipeline = Pipeline::Open(
+      Spec(folder.path(), "epochs: 2", stages, "policy: SKIP"),
+      {.log =
+           [&](std::string_view message) {
+             if (message.starts_with("truncated, ")) logged.emplace_back(message);
+           },
+       .on_bad_example = [&](const BadExample& example) { bad.push_back(example.key); }});
+  const std::map<std::string, int> partial = PartialKeys(*pipeline);
+  EXPECT_EQ(partial, (std::map<std::string, int>{{"c/3.jpg", uses}, {"c/7.jpg", uses}}));
+  EXPECT_EQ(pipeline->Stats().partial_images, 2u);
+  EXPECT_EQ(pipeline->Stats().bad_count, 1u);
+  EXPECT_THAT(bad, ::testing::ElementsAre("c/8.jpg"));
+  EXPECT_THAT(logged, SizeIs(2));
+  EXPECT_THAT(logged, Contains(HasSubstr(folder.path() + "/c/3.jpg")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Positions, PipelineAcceptingTruncated,
+                         ::testing::Values(std::pair(kAccept + kCropAndBatch, 2),
+                                           std::pair(kEcho + kAccept + kCropAndBatch, 6),
+                                           std::pair(kAccept + kEcho + kCropAndBatch, 6)));
+
+TEST(PipelineBadExamplesTest, TruncatedRecordsAreBadUnlessTheyAreAccepted) {
+  const CutFolder folder;
+  const auto pipeline = Pipeline::Open(
+      Spec(folder.path(), "", "stage { decode {} }" + kCropAndBatch, "policy: SKIP"));
+  EXPECT_THAT(PartialKeys(*pipeline), IsEmpty());
+  EXPECT_EQ(pipeline->Stats().partial_images, 0u);
+  EXPECT_EQ(pipeline->Stats().bad_count, 3u);
+}
+
+// A crop right behind decode has its box decoded alone; a map in between keeps them apart.
+TEST(PipelineBadExamplesTest, TruncatedPicturesAreTheSameByBoxesAndWhole) {
+  const CutFolder folder;
+  const auto pixels = [&](const std::string& decode) {
+    std::vector<uint8_t> all;
+    const PipelineSpec spec =
+        Spec(folder.path(), "epochs: 5",
+             decode + "stage { random_crop { height: 20 width: 20 } } stage { batch { size: 5 } }",
+             "policy: SKIP");
+    const auto pipeline = Pipeline::Open(spec.WithMap("nothing", [](Example&) {}));
+    for (const Batch& batch : *pipeline) {
+      const auto bytes = batch.Get("image").bytes();
+      all.insert(all.end(), bytes.begin(), bytes.end());
+    }
+    return all;
+  };
+  // The crop is the third stage in both, as that names its random numbers.
+  const std::string nothing = "stage { map { function: 'nothing' } }";
+  const std::vector<uint8_t> fused = pixels(nothing + kAccept);
+  EXPECT_THAT(fused, SizeIs(5 * 9 * 20 * 20 * 3));
+  EXPECT_EQ(fused, pixels(kAccept + nothing));
+}
+
+TEST(PipelineBadExamplesTest, ARestoredPipelineCountsWhatItUsesItself) {
+  const CutFolder folder;
+  const PipelineSpec spec = Spec(folder.path(), "", kAccept + kCropAndBatch, "policy: SKIP");
+  const auto first = Pipeline::Open(spec);
+  ASSERT_TRUE(first->Next());  // with the first of the two
+  const auto second = Pipeline::Restore(spec, first->Checkpoint());
+  EXPECT_THAT(PartialKeys(*second), SizeIs(1));
+  EXPECT_EQ(second->Stats().partial_images, 1u);
+  EXPECT_EQ(second->Stats().bad_count, 1u);
+  EXPECT_THAT(PartialKeys(*first), SizeIs(1));
+  EXPECT_EQ(first->Stats().partial_images, 2u);
+}
+
 TEST(PipelineBadExamplesTest, AThrowingLogEndsThePipelineWithAnError) {
   const MixedFolder folder;
   const auto pipeline = Pipeline::Open(Spec(folder.path(), "", kStages, "policy: SKIP"),

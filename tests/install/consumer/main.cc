@@ -8,6 +8,7 @@
 
 #include <echopipe/base/error.h>
 #include <echopipe/pipeline/builder.h>
+#include <echopipe/pipeline/dlpack.h>  // needs none of DLPack's own headers
 #include <echopipe/pipeline/pipeline.h>
 
 int main() {

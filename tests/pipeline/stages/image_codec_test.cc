@@ -332,6 +332,26 @@ TEST(ImageCodecTest, MutatedImagesGiveTheSamePixelsForABoxOrATypedErrorAndSilenc
   EXPECT_LT(decoded, 18'000);
 }
 
+TEST(ImageCodecTest, WhereTruncatedImagesAreAcceptedMutatedAndCutOnesGiveTheSamePixelsForABox) {
+  std::mt19937 random(9);
+  BufferPool pool;
+  const auto images = SmallImages();
+  int accepted = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto& [name, image] = images[static_cast<size_t>(i) % images.size()];
+    std::string mutated = i % 4 == 0 ? image : Mutate(image, random);
+    mutated.resize(mutated.size() - random() % (mutated.size() / 2));
+    if (i % 3 == 0) mutated += "\xff\xd9";
+    const DecodeOptions options{.max_pixels = 1 << 16, .accept_truncated = true};
+    const std::optional<Tensor> pixels = DecodeHostile(mutated, options, pool);
+    if (!pixels.has_value()) continue;
+    ++accepted;
+    const PixelBox box = SomeBox(pixels->shape(), random);
+    EXPECT_EQ(Pixels(DecodeImage(Bytes(mutated), options, pool, box)), Cut(*pixels, box)) << name;
+  }
+  EXPECT_GT(accepted, 1'000);
+}
+
 TEST(ImageCodecTest, MutatedExifNeverMakesAnImageBad) {
   std::mt19937 random(8);
   const std::string exif = MakeExif(6);

@@ -349,6 +349,172 @@ TEST(JpegTest, SecondFrameHeaderIsCorrupt) {
   EXPECT_THAT(DecodeError(doubled), IsError(ErrorCode::kCorrupt));
 }
 
+// ---- Truncated, and accepted ----
+
+struct Partial {
+  Tensor pixels;
+  bool truncated = false;
+};
+
+Partial DecodePartial(std::string_view jpeg, DecodeOptions options = {},
+                      const std::optional<PixelBox>& box = std::nullopt) {
+  options.accept_truncated = true;
+  BufferPool pool;
+  Partial partial;
+  partial.pixels = DecodeImage(Bytes(jpeg), options, pool, box, &partial.truncated);
+  return partial;
+}
+
+std::optional<ErrorCode> PartialError(std::string_view jpeg, DecodeOptions options = {},
+                                      const std::optional<PixelBox>& box = std::nullopt) {
+  options.accept_truncated = true;
+  return DecodeError(jpeg, options, box);
+}
+
+// Of the pixels, the rows [first, last).
+std::vector<uint8_t> Rows(const Tensor& pixels, int first, int last) {
+  return Cut(pixels, {0, first, static_cast<int>(pixels.shape()[1]), last - first});
+}
+
+// Cuts of the data behind the header, from none of them to all but a byte, with an end marker in
+// the place of what is missing or without.
+std::vector<std::string> Cuts(const std::string& jpeg, size_t count) {
+  const size_t begin = jpeg.find("\xff\xda") + 14;
+  std::vector<std::string> cuts;
+  for (size_t i = 0; i <= count; ++i) {
+    const std::string cut = jpeg.substr(0, begin + (jpeg.size() - 1 - begin) * i / count);
+    cuts.push_back(cut);
+    cuts.push_back(cut + "\xff\xd9");
+  }
+  return cuts;
+}
+
+TEST_P(JpegVariants, BoxOfATruncatedPictureIsTheCutFromAllThatThereIs) {
+  std::mt19937 random(3);
+  const std::string jpeg = MakeJpeg(97, 83, options());
+  int accepted = 0;
+  for (const std::string& cut : Cuts(jpeg, 40)) {
+    std::optional<Partial> whole;
+    if (!PartialError(cut)) whole = DecodePartial(cut);
+    accepted += whole ? 1 : 0;
+    for (int i = 0; i < 12; ++i) {
+      const PixelBox box = RandomBox(97, 83, random);
+      if (!whole) {
+        ASSERT_THAT(PartialError(cut, kRgb, box), IsError(*PartialError(cut)));
+      } else {
+        const Partial part = DecodePartial(cut, kRgb, box);
+        ASSERT_EQ(Pixels(part.pixels), Cut(whole->pixels, box)) << cut.size();
+        // An end that is marked is noticed where the box reaches it.
+        ASSERT_TRUE(part.truncated == whole->truncated || cut.ends_with("\xff\xd9"));
+      }
+    }
+  }
+  // Arithmetic coding never runs out of data: these cuts, but those that lack the marker alone.
+  if (options().arithmetic) return;
+  EXPECT_GT(accepted, 30);
+}
+
+TEST_P(JpegVariants, WholePicturesAreNotTakenForTruncatedOnes) {
+  for (const auto& [width, height] : kSizes) {
+    const std::string jpeg = MakeJpeg(width, height, options());
+    const Partial partial = DecodePartial(jpeg + "stray bytes");
+    ASSERT_FALSE(partial.truncated) << width << " x " << height;
+    ASSERT_EQ(Pixels(partial.pixels), Pixels(Decode(jpeg)));
+  }
+}
+
+TEST(JpegTest, WhatCameOfATruncatedPictureIsAsInTheWholeAndTheRestIsGray) {
+  const std::string jpeg = MakeJpeg(64, 160, {.h_sampling = 2, .v_sampling = 2});
+  const Tensor whole = Decode(jpeg);
+  const Partial partial = DecodePartial(jpeg.substr(0, MiddleOfData(jpeg)));
+  EXPECT_TRUE(partial.truncated);
+  EXPECT_EQ(Rows(partial.pixels, 0, 47), Rows(whole, 0, 47));
+  EXPECT_THAT(Rows(partial.pixels, 144, 160), ::testing::Each(128));
+}
+
+TEST(JpegTest, OnlyTheEndMarkerMissingLosesNoPixelButIsTruncated) {
+  for (const bool progressive : {false, true}) {
+    const std::string jpeg = MakeJpeg(64, 8, {.progressive = progressive});
+    const Partial partial = DecodePartial(jpeg.substr(0, jpeg.size() - 2));
+    EXPECT_TRUE(partial.truncated);
+    EXPECT_EQ(Pixels(partial.pixels), Pixels(Decode(jpeg)));
+  }
+}
+
+TEST(JpegTest, FirstRowOfBlocksIsTheLeastOfATruncatedPicture) {
+  const std::string jpeg = MakeJpeg(64, 32, {.restart_interval = 8});  // a row
+  const size_t first = jpeg.find("\xff\xd0", jpeg.find("\xff\xda"));
+  for (const std::string end : {"", "\xff\xd9"}) {
+    EXPECT_THAT(PartialError(jpeg.substr(0, first - 1) + end), IsError(ErrorCode::kTruncated));
+    const Partial partial = DecodePartial(jpeg.substr(0, first) + end);
+    EXPECT_TRUE(partial.truncated);
+    EXPECT_EQ(Rows(partial.pixels, 0, 8), Rows(Decode(jpeg), 0, 8));
+    // The first block behind the data is made of no bits, the rest of nothing.
+    EXPECT_THAT(Cut(partial.pixels, {8, 8, 56, 24}), ::testing::Each(128));
+  }
+}
+
+TEST(JpegTest, CutBetweenScansOrInASegmentThereGivesTheScansBefore) {
+  const std::string jpeg = MakeJpeg(64, 64, {.progressive = true});
+  const size_t second = jpeg.find("\xff\xda", jpeg.find("\xff\xda") + 1);
+  const size_t tables = jpeg.find("\xff\xc4", jpeg.find("\xff\xda"));
+  ASSERT_LT(tables, second);
+  const std::vector<uint8_t> coarse = Pixels(DecodePartial(jpeg.substr(0, tables)).pixels);
+  EXPECT_NE(coarse, Pixels(Decode(jpeg)));
+  for (size_t at = tables; at <= second + 9; ++at) {
+    const Partial partial = DecodePartial(jpeg.substr(0, at));
+    ASSERT_TRUE(partial.truncated);
+    ASSERT_EQ(Pixels(partial.pixels), coarse) << at - tables << " bytes into the segments";
+  }
+}
+
+TEST(JpegTest, HeaderMustBeThereWhateverIsAccepted) {
+  const std::string jpeg = MakeJpeg(16, 16);
+  for (size_t size = 2; size < jpeg.find("\xff\xda") + 14; ++size) {
+    ASSERT_THAT(PartialError(jpeg.substr(0, size)), IsError(ErrorCode::kTruncated)) << size;
+  }
+}
+
+TEST(JpegTest, CorruptDataStayAnErrorWhereTruncatedOnesAreAccepted) {
+  const std::string jpeg = MakeJpeg(64, 64);
+  std::string marker = jpeg;
+  marker.replace(MiddleOfData(jpeg), 2, "\xff\xc4");
+  std::string code = jpeg;
+  std::string ones;
+  for (int i = 0; i < 8; ++i) ones += "\xff\0"s;
+  code.replace(MiddleOfData(jpeg), ones.size(), ones);
+  for (const std::string& corrupt : {marker, code, code.substr(0, code.size() - 20)}) {
+    EXPECT_THAT(PartialError(corrupt), IsError(ErrorCode::kCorrupt));
+  }
+}
+
+TEST(JpegTest, ArithmeticCodingIsNotAcceptedTruncatedAsItsDataNeverEnd) {
+  const std::string jpeg = MakeJpeg(64, 64, {.arithmetic = true});
+  EXPECT_THAT(PartialError(jpeg.substr(0, jpeg.size() - 2)), IsError(ErrorCode::kTruncated));
+}
+
+TEST(JpegTest, CutsOfPhotosGiveTheSamePixelsByBoxes) {
+  if (TestData().empty()) GTEST_SKIP() << kNoTestData;
+  std::mt19937 random(4);
+  int cuts = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(TestData() / "photos")) {
+    if (!entry.is_regular_file()) continue;
+    const std::string jpeg = ReadFile(entry.path());
+    const std::string cut = jpeg.substr(0, jpeg.size() / 4 + random() % (jpeg.size() * 3 / 4));
+    if (PartialError(cut)) continue;  // in a large header
+    const Partial whole = DecodePartial(cut);
+    for (int i = 0; i < 2; ++i) {
+      const PixelBox box = RandomBox(static_cast<int>(whole.pixels.shape()[1]),
+                                     static_cast<int>(whole.pixels.shape()[0]), random);
+      const Partial part = DecodePartial(cut, kRgb, box);
+      ASSERT_TRUE(part.truncated) << entry.path();
+      ASSERT_EQ(Pixels(part.pixels), Cut(whole.pixels, box)) << entry.path() << " " << cut.size();
+    }
+    ++cuts;
+  }
+  EXPECT_GT(cuts, 100);
+}
+
 // ---- Scans ----
 
 // The file with its last scan `times` more, all of them the same and each of them sound.
