@@ -29,12 +29,22 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 
+/// A record's own place in the data.
+struct RecordOrigin {
+  uint64_t epoch = 0;
+  uint64_t ordinal = 0;
+  bool operator==(const RecordOrigin&) const = default;
+};
+
 /// Where an example comes from.
 struct Provenance {
   std::shared_ptr<const std::string> uri;  ///< the file, or the shard that holds it
   std::string key;
   Identity identity;
   uint64_t age = 0;  ///< draws at the last echo point since this item's fresh use there
+  /// Set if what belongs here is bad and was replaced (BadExamples, REPLACE): the place of the record
+  /// that stands in for it. Uri and key are that record's; identity and age are of this place.
+  std::optional<RecordOrigin> stands_in = std::nullopt;
 };
 
 /// One item on its way through the stages: named tensors and where they come from.
