@@ -64,6 +64,7 @@ void BatchJoint::Accept(std::shared_ptr<Item> item, Outbox& outbox) {
       outbox.Consumed(1);
     }
     if (ends_epoch) EndEpoch(outbox);
+    if (!options_.holds_batches()) SendHeld(outbox);
     ++places_;
   } catch (const Error& error) {
     Fail(error, outbox);
@@ -72,6 +73,10 @@ void BatchJoint::Accept(std::shared_ptr<Item> item, Outbox& outbox) {
 
 void BatchJoint::Fail(const Error& error, Outbox& outbox) {
   inlet_.NoteFailure();
+  // Behind a batch that the place of the error completed, a run that goes on would not meet it.
+  if (held_ && held_->places().end > places_) {
+    SendBatch(std::exchange(held_, nullptr), outbox, /*by_failure=*/true);
+  }
   End(std::make_shared<Error>(error), outbox);
 }
 
@@ -123,7 +128,6 @@ void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
   CheckMemory();
   SendHeld(outbox);
   held_ = std::move(partial_);
-  if (!options_.holds_batches()) SendHeld(outbox);
 }
 
 // Echoes that are the moment's decide nothing about an epoch.
