@@ -35,6 +35,10 @@ struct BatchHash::State {
     Add(provenance.identity.echo_points);
     for (const uint32_t use : provenance.identity.uses()) Add(use);
     Add(provenance.age);
+    if (!provenance.stands_in) return;
+    Add(~uint64_t{0});  // no key is of this length
+    Add(provenance.stands_in->epoch);
+    Add(provenance.stands_in->ordinal);
   }
 };
 

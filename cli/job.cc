@@ -25,12 +25,12 @@ constexpr uint64_t kBadExamplesTold = 20;
 
 // What the library logs, as far as a person wants to read it.
 std::function<void(std::string_view)> LogTo(Console& console) {
-  return
-      [&console, skipped = uint64_t{0}, partial = uint64_t{0}](std::string_view message) mutable {
-        if (message.starts_with("skipped ") && ++skipped > kBadExamplesTold) return;
-        if (message.starts_with("truncated, ") && ++partial > kBadExamplesTold) return;
-        console.Line(message);
-      };
+  return [&console, bad = uint64_t{0}, partial = uint64_t{0}](std::string_view message) mutable {
+    const bool is_bad = message.starts_with("skipped ") || message.starts_with("replaced ");
+    if (is_bad && ++bad > kBadExamplesTold) return;
+    if (message.starts_with("truncated, ") && ++partial > kBadExamplesTold) return;
+    console.Line(message);
+  };
 }
 
 void TellOfTheRest(const PipelineStats& stats, Console& console) {
@@ -188,10 +188,10 @@ JobResult RunJob(const Job& job, Console& console, const std::stop_token& stop) 
   }
   result.stats = pipeline->Stats();
   TellOfTheRest(result.stats, console);
-  // With SKIP a single example over a limit is skipped, so this is the limit on bad examples.
+  // Else a single example over a limit is left out, so this is the limit on bad examples.
   result.too_many_bad_examples =
       result.error && result.error->code() == ErrorCode::kLimitExceeded &&
-      job.spec.message().bad_examples().policy() == proto::BadExamples::SKIP;
+      job.spec.message().bad_examples().policy() != proto::BadExamples::FAIL;
   return result;
 }
 

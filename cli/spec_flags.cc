@@ -30,8 +30,8 @@ FieldHelp HelpFor(const std::string& field) {
   static const std::map<std::string, FieldHelp, std::less<>> kHelp = {
       {"seed", {"Names all random numbers of the run.", "7"}},
       {"bad_examples",
-       {"What happens to examples that cannot be read or decoded; by default the first one ends "
-        "the run.",
+       {"What happens to examples that cannot be read or decoded (SKIP, REPLACE by the next good "
+        "one); by default the first one ends the run.",
         "policy: SKIP max_count: 10"}},
       {"steps_per_epoch",
        {"So many batches are an epoch, instead of a pass over the data.", "500"}},

@@ -55,6 +55,12 @@ PipelineBuilder& PipelineBuilder::SkipBadExamples(std::optional<uint64_t> max_co
   return *this;
 }
 
+PipelineBuilder& PipelineBuilder::ReplaceBadExamples(std::optional<uint64_t> max_count) {
+  SkipBadExamples(max_count);
+  impl_->spec.mutable_bad_examples()->set_policy(proto::BadExamples::REPLACE);
+  return *this;
+}
+
 PipelineBuilder& PipelineBuilder::Decode() {
   impl_->spec.add_stage()->mutable_decode();
   return *this;

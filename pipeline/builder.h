@@ -93,6 +93,8 @@ class ECHOPIPE_EXPORT PipelineBuilder {
   PipelineBuilder& Source(std::string_view text);
   /// Leaves bad examples out; fails when more than `max_count` records are bad.
   PipelineBuilder& SkipBadExamples(std::optional<uint64_t> max_count = {});
+  /// Has the next good example take a bad one's place; fails likewise.
+  PipelineBuilder& ReplaceBadExamples(std::optional<uint64_t> max_count = {});
 
   PipelineBuilder& Decode();
   PipelineBuilder& Echo(const EchoSettings& settings);

@@ -29,6 +29,13 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 
+/// A record's own place in the data.
+struct RecordOrigin {
+  uint64_t epoch = 0;
+  uint64_t ordinal = 0;
+  bool operator==(const RecordOrigin&) const = default;
+};
+
 /// Where an example comes from.
 struct Provenance {
   std::shared_ptr<const std::string> uri;  ///< the file, or the shard that holds it
@@ -38,6 +45,10 @@ struct Provenance {
   /// A picture of it was truncated, and is gray or coarse where data are missing
   /// (Decode.accept_truncated).
   bool partial = false;
+  /// Set if what belongs here is bad and was replaced (BadExamples, REPLACE): the place of the
+  /// record that stands in for it. Uri and key are that record's; identity and age are of this
+  /// place.
+  std::optional<RecordOrigin> stands_in = std::nullopt;
 };
 
 /// One item on its way through the stages: named tensors and where they come from.

@@ -50,17 +50,14 @@ void AdaptiveJoint::Observe(const Outlet::Consumer& consumer) {
 
 void AdaptiveJoint::Follow(Outbox& outbox) {
   while (!ended_ && !late_ && credits() > 0) {
-    const Message* front = Front();
-    if (front != nullptr && front->kind == Message::Kind::kEnd) {
-      PopFront();
-      front = nullptr;
-    }
+    const Inlet::Next next = input(outbox);
     const bool live = !options_.replay;
     // An echo behind the last item of all would open an epoch that there is not.
-    const bool ended = upstream_ended() || (live && last_epoch_ended_);
+    const bool ended = next == Inlet::Next::kEnd || (live && last_epoch_ended_);
     const bool can_echo = echo_.CanEcho() && (!live || missing_.empty());
-    switch (decisions_->Next(
-        {.fresh_waits = front != nullptr, .upstream_ended = ended, .can_echo = can_echo})) {
+    switch (decisions_->Next({.fresh_waits = next == Inlet::Next::kItem,
+                              .upstream_ended = ended,
+                              .can_echo = can_echo})) {
       case Decisions::Step::kFresh:
         DrawFresh(outbox);
         break;
@@ -68,7 +65,7 @@ void AdaptiveJoint::Follow(Outbox& outbox) {
         DrawEcho(outbox);
         break;
       case Decisions::Step::kEnd:
-        if (!upstream_ended()) return;  // it may have failed
+        if (next != Inlet::Next::kEnd) return;  // it may have failed
         End(outbox, upstream_error());
         break;
       case Decisions::Step::kWait:
@@ -78,8 +75,7 @@ void AdaptiveJoint::Follow(Outbox& outbox) {
 }
 
 void AdaptiveJoint::DrawFresh(Outbox& outbox) {
-  std::shared_ptr<Item> item = PopFront();
-  NoteAdmission(*item, outbox);
+  std::shared_ptr<Item> item = TakeItem(outbox);
   Log(Decision::kFresh);
   const bool ends_epoch = item->ends_epoch;
   last_epoch_ended_ =

@@ -21,13 +21,15 @@ bool IsFresh(const Identity& identity) {
 
 }  // namespace
 
-void BadTally::CountRecord(const Identity& identity) {
-  if (IsFresh(identity)) ++records;
+void BadTally::CountPlace(const Identity& identity, size_t bad_ones) {
+  if (!IsFresh(identity)) return;
+  ++records;
+  if (bad_ones > 0) ++bad_records;
 }
 
 bool BadTally::Add(const Identity& identity, const BadExample& example) {
   const bool is_new = bad.insert(HashOf(example.uri, example.key)).second;
-  if (is_new || IsFresh(identity)) ++bad_records;
+  if (is_new && !IsFresh(identity)) ++bad_records;
   if (!is_new) return false;
   // Storage's own errors name the file already.
   const std::string what = example.error.what();
@@ -51,16 +53,18 @@ BadExamples::BadExamples(const proto::BadExamples& policy, BadTally tally,
       tally_(std::move(tally)),
       count_(tally_.bad.size()) {}
 
-void BadExamples::CountRecord(const Identity& identity) { tally_.CountRecord(identity); }
+void BadExamples::CountPlace(const Identity& identity, size_t bad_ones) {
+  tally_.CountPlace(identity, bad_ones);
+}
 
-void BadExamples::Add(const Identity& identity, const BadExample& bad) {
+void BadExamples::Add(const Identity& identity, const BadExample& bad, Fate fate) {
   if (tally_.Add(identity, bad)) {
     {
       MutexLock lock(mutex_);
       ++count_;
       if (named_.size() < kNamed) named_.push_back(bad);
     }
-    if (log_) log_("skipped " + tally_.last);
+    if (log_) log_((fate == Fate::kSkipped ? "skipped " : "replaced ") + tally_.last);
     if (on_bad_example_) on_bad_example_(bad);
     if (policy_.has_max_count() && tally_.bad.size() > policy_.max_count()) {
       ThrowTooMany(tally_.bad.size(), "at most " + std::to_string(policy_.max_count()));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -24,9 +25,11 @@ struct BadTally {
   std::set<uint64_t> bad = {};  ///< hashes of uri and key
   std::string last = {};        ///< of the bad ones, by name and reason
 
-  /// Another place of the stream; fresh ones count as records.
-  void CountRecord(const Identity& identity);
-  /// True if it has not come before. A fresh one is one of the bad records, and so is a new one.
+  /// Another place of the stream, in which so many were bad, one after the other; fresh ones count
+  /// as records, and once as bad ones.
+  void CountPlace(const Identity& identity, size_t bad_ones);
+  /// One of these. True if it has not come before; then it counts as a bad record if it is no fresh
+  /// one.
   bool Add(const Identity& identity, const BadExample& example);
 };
 
@@ -61,10 +64,12 @@ class BadExamples {
   /// Goes on from `tally`; tells the options' callbacks.
   BadExamples(const proto::BadExamples& policy, BadTally tally, const RuntimeOptions& options);
 
-  /// Another place of the stream has come; fresh ones count as records.
-  void CountRecord(const Identity& identity);
-  /// Throws kLimitExceeded if this one is over the limits.
-  void Add(const Identity& identity, const BadExample& bad);
+  enum class Fate { kSkipped, kReplaced };
+
+  /// Another place of the stream has come, as BadTally::CountPlace() says.
+  void CountPlace(const Identity& identity, size_t bad_ones);
+  /// One of these. Throws kLimitExceeded if it is over the limits.
+  void Add(const Identity& identity, const BadExample& bad, Fate fate);
   /// An example with a truncated picture, which is used all the same. The tally does not know it:
   /// these are counted from the start of this process on.
   void AddPartial(const Provenance& from);

@@ -121,6 +121,8 @@ void BatchBuilder::Reserve(Item& item) {
   provenance = example.provenance();
   provenance.identity = item.identity;
   provenance.age = item.age;
+  provenance.stands_in = item.stands_in;
+  if (item.holds_credit) ++credits_;
 }
 
 void BatchBuilder::Fill(const Item& item) const {

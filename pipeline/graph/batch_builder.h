@@ -29,6 +29,8 @@ class BatchBuilder {
   /// Gives the item the next slot. Throws kShapeMismatch that names both keys if it does not fit.
   void Reserve(Item& item);
   size_t size() const { return size_; }
+  /// How many of its items hold a credit.
+  uint64_t credits() const { return credits_; }
   /// Of the tensors it has memory for.
   uint64_t bytes() const;
   /// No further slot will be given. The batch is whole after this and all fills.
@@ -79,6 +81,7 @@ class BatchBuilder {
   std::shared_ptr<Batch::Content> content_;
   std::vector<Stacked> stacked_;
   size_t size_ = 0;
+  uint64_t credits_ = 0;
   uint64_t sequence_ = 0;
   Places places_;
   std::shared_ptr<const Destination> destination_;

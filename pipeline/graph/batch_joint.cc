@@ -6,12 +6,12 @@
 
 namespace echopipe::internal {
 
-BatchJoint::BatchJoint(Options options, uint64_t window, const WritingStage* writer,
+BatchJoint::BatchJoint(Options options, uint64_t window, Inlet inlet, const WritingStage* writer,
                        BufferPool& pool, BatchBuilder::Allocator allocator,
                        BadExamples* bad_examples, ShadowLogs& logs)
     : options_(std::move(options)),
       window_(window),
-      ring_(window),
+      inlet_(std::move(inlet)),
       writer_(writer),
       pool_(pool),
       allocator_(std::move(allocator)),
@@ -23,40 +23,62 @@ BatchJoint::BatchJoint(Options options, uint64_t window, const WritingStage* wri
 void BatchJoint::Receive(Message message, Outbox& outbox) {
   if (message.kind == Message::Kind::kCredit) {
     for (uint64_t i = 0; i < message.credit; ++i) {
-      outbox.Consumed(sizes_.front());
-      sizes_.pop_front();
+      outbox.Consumed(outstanding_.front().credits);
+      in_flight_ -= outstanding_.front().examples;
+      outstanding_.pop_front();
     }
-    return;
+  } else if (message.item && message.item->destination) {
+    ReceiveReread(std::move(message.item), outbox);
+  } else {
+    inlet_.Put(std::move(message));
   }
-  if (message.item && message.item->destination) {
-    return ReceiveReread(std::move(message.item), outbox);
-  }
-  ring_.Put(std::move(message));
-  while (!ended_ && ring_.Front() != nullptr) Accept(ring_.Pop(), outbox);
+  Advance(outbox);
 }
 
-void BatchJoint::Accept(Message message, Outbox& outbox) {
+void BatchJoint::Advance(Outbox& outbox) {
+  while (!ended_) {
+    switch (inlet_.next(outbox)) {
+      case Inlet::Next::kNothing:
+        return;
+      case Inlet::Next::kItem:
+        // Stand-ins come without a credit, however many.
+        if (in_flight_ >= window_) return;
+        Accept(inlet_.Take(), outbox);
+        break;
+      case Inlet::Next::kEnd:
+        End(inlet_.error(), outbox);
+    }
+  }
+}
+
+void BatchJoint::Accept(std::shared_ptr<Item> item, Outbox& outbox) {
   try {
-    if (message.kind == Message::Kind::kEnd) return End(std::move(message.error), outbox);
-    const bool ends_epoch = message.item->ends_epoch;
-    ends_stream_ = ends_epoch && message.item->stream_epoch + 1 == options_.epochs;
-    if (!message.item->example) logs_.gaps.back().Add({.place = places_, .bad = message.item->bad});
-    bad_examples_->CountRecord(message.item->identity);
-    CountNeed(*message.item);
-    if (message.item->example) {
-      epoch_.examples += CountsForEpoch(*message.item) ? 1 : 0;
-      const Provenance& from = message.item->example->provenance();
+    const bool ends_epoch = item->ends_epoch;
+    ends_stream_ = ends_epoch && item->stream_epoch + 1 == options_.epochs;
+    CountPlace(*item);
+    CountNeed(*item);
+    if (item->example) {
+      const Provenance& from = item->example->provenance();
       if (from.partial) bad_examples_->AddPartial(from);
-      Place(std::move(message.item), outbox);
-    } else {
+      Place(std::move(item), outbox);
+    } else if (item->holds_credit) {
       outbox.Consumed(1);
-      CountTombstone(*message.item);
     }
     if (ends_epoch) EndEpoch(outbox);
+    if (!options_.holds_batches()) SendHeld(outbox);
     ++places_;
   } catch (const Error& error) {
-    End(std::make_shared<Error>(error), outbox);
+    Fail(error, outbox);
   }
+}
+
+void BatchJoint::Fail(const Error& error, Outbox& outbox) {
+  inlet_.NoteFailure();
+  // Behind a batch that the place of the error completed, a run that goes on would not meet it.
+  if (held_ && held_->places().end > places_) {
+    SendBatch(std::exchange(held_, nullptr), outbox, /*by_failure=*/true);
+  }
+  End(std::make_shared<Error>(error), outbox);
 }
 
 void BatchJoint::CountNeed(const Item& item) {
@@ -95,6 +117,7 @@ void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
     partial_->set_begin(places_);
   }
   partial_->Reserve(*item);
+  ++in_flight_;
   partial_->set_end(places_ + 1);
   partial_->set_epoch(item->stream_epoch);
   if (item->ends_epoch && options_.steps_per_epoch == 0) partial_->set_ends_epoch();
@@ -105,7 +128,6 @@ void BatchJoint::Place(std::shared_ptr<Item> item, Outbox& outbox) {
   CheckMemory();
   SendHeld(outbox);
   held_ = std::move(partial_);
-  if (!options_.holds_batches()) SendHeld(outbox);
 }
 
 // Echoes that are the moment's decide nothing about an epoch.
@@ -113,14 +135,14 @@ bool BatchJoint::CountsForEpoch(const Item& item) const {
   return !options_.adaptive_echo || item.identity.use[*options_.adaptive_echo] == 0;
 }
 
-void BatchJoint::CountTombstone(const Item& item) {
+void BatchJoint::CountPlace(const Item& item) {
   const uint64_t count = CountsForEpoch(item) ? 1 : 0;
-  if (item.bad) {
-    epoch_.bad += count;
-    bad_examples_->Add(item.identity, *item.bad);
-  } else {
-    epoch_.filtered_out += count;
+  (item.example ? epoch_.examples : item.bad ? epoch_.bad : epoch_.filtered_out) += count;
+  bad_examples_->CountPlace(item.identity, item.replaced.size() + (item.bad ? 1 : 0));
+  for (const std::shared_ptr<const BadExample>& bad : item.replaced) {
+    bad_examples_->Add(item.identity, *bad, BadExamples::Fate::kReplaced);
   }
+  if (item.bad) bad_examples_->Add(item.identity, *item.bad, BadExamples::Fate::kSkipped);
 }
 
 void BatchJoint::EndEpoch(Outbox& outbox) {
@@ -163,7 +185,6 @@ void BatchJoint::CheckNotEmpty(const EpochTally& epoch) const {
 
 void BatchJoint::End(std::shared_ptr<const Error> error, Outbox& outbox) {
   ended_ = true;
-  if (error) logs_.gaps.back().Add({.place = places_, .failure = true});
   SendHeld(outbox);
   SendOrDropPartial(outbox, /*by_failure=*/error != nullptr);
   outbox.SendAs(sent_, Message::End(std::move(error)));
@@ -177,7 +198,8 @@ void BatchJoint::SendOrDropPartial(Outbox& outbox, bool by_failure) {
   const std::shared_ptr<BatchBuilder> partial = std::exchange(partial_, nullptr);
   if (!partial) return;
   if (options_.drop()) {
-    outbox.Consumed(partial->size());
+    outbox.Consumed(partial->credits());
+    in_flight_ -= partial->size();
   } else {
     SendBatch(partial, outbox, by_failure);
   }
@@ -189,7 +211,7 @@ void BatchJoint::SendBatch(std::shared_ptr<BatchBuilder> builder, Outbox& outbox
   if (options_.steps_per_epoch > 0 && batches_ % options_.steps_per_epoch == 0) {
     builder->set_ends_epoch();
   }
-  sizes_.push_back(builder->size());
+  outstanding_.push_back({.examples = builder->size(), .credits = builder->credits()});
   auto item = std::make_shared<Item>();
   item->stream_epoch = builder->epoch();
   item->ends_epoch = builder->ends_epoch();
@@ -206,6 +228,11 @@ void BatchJoint::SendBatch(std::shared_ptr<BatchBuilder> builder, Outbox& outbox
 
 void BatchJoint::ReceiveReread(std::shared_ptr<Item> item, Outbox& outbox) {
   const std::shared_ptr<const Destination> to = item->destination;
+  Become(*to->item, *item);
+  if (to->comes_first) {
+    item->destination = nullptr;
+    return inlet_.PutFirst(std::move(item));
+  }
   const auto remade = remade_.try_emplace({to->echo, to->slot}).first;
   std::vector<std::shared_ptr<Item>>& items = remade->second.items;
   items.resize(to->batch->items.size());

@@ -10,6 +10,7 @@
 
 #include <echopipe/pipeline/graph/bad_examples.h>
 #include <echopipe/pipeline/graph/batch_builder.h>
+#include <echopipe/pipeline/graph/inlet.h>
 #include <echopipe/pipeline/graph/joint.h>
 #include <echopipe/pipeline/graph/shadow_log.h>
 #include <echopipe/proto/pipeline.pb.h>
@@ -48,18 +49,21 @@ class BatchJoint final : public Joint {
     }
   };
 
-  BatchJoint(Options options, uint64_t window, const WritingStage* writer, BufferPool& pool,
-             BatchBuilder::Allocator allocator, BadExamples* bad_examples, ShadowLogs& logs);
+  BatchJoint(Options options, uint64_t window, Inlet inlet, const WritingStage* writer,
+             BufferPool& pool, BatchBuilder::Allocator allocator, BadExamples* bad_examples,
+             ShadowLogs& logs);
 
   void Receive(Message message, Outbox& outbox) override;
 
  private:
-  void Accept(Message message, Outbox& outbox);
+  void Advance(Outbox& outbox);
+  void Accept(std::shared_ptr<Item> item, Outbox& outbox);
+  void Fail(const Error& error, Outbox& outbox);
   void CountNeed(const Item& item);
   void CheckMemory();
   void Place(std::shared_ptr<Item> item, Outbox& outbox);
   bool CountsForEpoch(const Item& item) const;
-  void CountTombstone(const Item& item);
+  void CountPlace(const Item& item);
   void EndEpoch(Outbox& outbox);
   void CheckNotEmpty(const EpochTally& epoch) const;
   void End(std::shared_ptr<const Error> error, Outbox& outbox);
@@ -70,7 +74,7 @@ class BatchJoint final : public Joint {
 
   Options options_;
   uint64_t window_;
-  SequenceRing ring_;
+  Inlet inlet_;
   const WritingStage* writer_;
   BufferPool& pool_;
   BatchBuilder::Allocator allocator_;
@@ -78,7 +82,7 @@ class BatchJoint final : public Joint {
   ShadowLogs& logs_;
   std::shared_ptr<BatchBuilder> partial_;
   std::shared_ptr<BatchBuilder> held_;  // full
-  uint64_t places_ = 0;                 // of the edge in front, so far
+  uint64_t places_ = 0;                 // that have gone on from the edge in front
   uint64_t sent_ = 0;                   // batches
   uint64_t batches_;                    // in the whole run
   EpochTally epoch_;
@@ -91,8 +95,14 @@ class BatchJoint final : public Joint {
     size_t came = 0;
   };
   std::map<std::pair<size_t, EchoOrder::Slot>, Remade> remade_;
-  std::deque<uint64_t> sizes_;  // of the batches whose credit has not come
-  bool ends_stream_ = false;    // the last place of all has come
+  /// A batch whose credit has not come.
+  struct Sent {
+    uint64_t examples = 0;
+    uint64_t credits = 0;  // of these; stand-ins have none
+  };
+  std::deque<Sent> outstanding_;
+  uint64_t in_flight_ = 0;    // examples, those of batches under way too
+  bool ends_stream_ = false;  // the last place of all has come
   bool ended_ = false;
 };
 

@@ -14,9 +14,10 @@ void EchoJoint::Advance(Outbox& outbox) {
   while (!ended_ && !late_) {
     switch (echo_.next()) {
       case EpochEcho<Item>::Step::kAdmit: {
-        if (Front() == nullptr) return;
-        if (std::shared_ptr<Item> item = PopFront()) {
-          NoteAdmission(*item, outbox);
+        const Inlet::Next next = input(outbox);
+        if (next == Inlet::Next::kNothing) return;
+        if (next == Inlet::Next::kItem) {
+          std::shared_ptr<Item> item = TakeItem(outbox);
           const bool ends_epoch = item->ends_epoch;
           echo_.Admit(std::move(item), ends_epoch);
         } else {

@@ -8,11 +8,11 @@ EchoPointJoint::EchoPointJoint(const EchoPoint& point, Position position, Window
                                const Clock& clock, const Timer& stalls)
     : point_(point),
       windows_(windows),
-      ring_(windows.upstream),
+      inlet_(windows.upstream, position.rule, std::move(position.start), position.gaps),
       window_(windows.downstream),
       clock_(clock),
       index_(position.index),
-      gaps_(position.gaps),
+      of_batches_(position.gaps == nullptr),
       opened_(clock.Now()),
       starved_(stalls) {
   starved_.Set(true, opened_);
@@ -25,30 +25,21 @@ void EchoPointJoint::Receive(Message message, Outbox& outbox) {
     ReceiveReread(std::move(message.item), outbox);
   } else if (message.kind != Message::Kind::kWake) {
     upstream_done_ = upstream_done_ || message.kind == Message::Kind::kEnd;
-    ring_.Put(std::move(message));
+    inlet_.Put(std::move(message));
   }
   Advance(outbox);
   const Clock::Time now = clock_.Now();
-  saturated_.Set(upstream_done_ || ring_.count() + outbox.withheld() >= windows_.upstream_full,
+  saturated_.Set(upstream_done_ || inlet_.waiting() + outbox.withheld() >= windows_.upstream_full,
                  now);
-  starved_.Set(!upstream_ended_ && window_.in_flight() <= windows_.downstream_idle, now);
+  starved_.Set(!inlet_.ended() && window_.in_flight() <= windows_.downstream_idle, now);
 }
 
-std::shared_ptr<Item> EchoPointJoint::PopFront() {
-  Message message = ring_.Pop();
-  if (message.kind == Message::Kind::kItem) return std::move(message.item);
-  if (gaps_ != nullptr && message.error) gaps_->Add({.place = places_, .failure = true});
-  upstream_ended_ = true;
-  upstream_error_ = std::move(message.error);
-  return nullptr;
-}
-
-void EchoPointJoint::NoteAdmission(const Item& item, Outbox& outbox) {
-  if (gaps_ != nullptr && !item.example) gaps_->Add({.place = places_, .bad = item.bad});
-  ++places_;
-  CountNeed(item);
-  outbox.Consumed(1);
+std::shared_ptr<Item> EchoPointJoint::TakeItem(Outbox& outbox) {
+  std::shared_ptr<Item> item = inlet_.Take();
+  CountNeed(*item);
+  if (item->holds_credit) outbox.Consumed(1);
   admitted_ += 1;
+  return item;
 }
 
 void EchoPointJoint::CountNeed(const Item& item) {
@@ -65,22 +56,27 @@ void EchoPointJoint::Send(const EpochDrawn<Item>& drawn, Outbox& outbox) {
   item->need = need_;
   item->ends_epoch = drawn.ends_epoch;
   item->ends_stream = false;  // uses of it will
+  item->holds_credit = true;
   draws_ += 1;
   window_.Sent();
   outbox.Send(Message::Of(std::move(item)));
 }
 
-// It stays here, or goes on to where it is awaited, with the use that it had here.
+// It stays here, or goes on to where it is awaited, as what it was when it went on from here.
 void EchoPointJoint::ReceiveReread(std::shared_ptr<Item> item, Outbox& outbox) {
   const std::shared_ptr<const Destination> to = item->destination;
-  if (to->echo != index_ || (to->batch != nullptr) != of_batches()) {
-    item->identity.use[item->identity.echo_points++] =
-        of_batches() ? to->batch->uses[index_] : to->item->identity.use[index_];
-    if (!of_batches()) item->age = to->item->ages[index_];
+  if (to->echo != index_ || (to->batch != nullptr) != of_batches_) {
+    if (of_batches_) {
+      item->identity.use[item->identity.echo_points++] = to->batch->uses[index_];
+    } else {
+      MakeAs(MadeBehind(*to->item, index_ + 1), *item);
+    }
     outbox.SendAs(0, Message::Of(std::move(item)));
     return;
   }
   item->destination = nullptr;
+  if (!of_batches_ && to->item) Become(*to->item, *item);
+  if (to->comes_first) return inlet_.PutFirst(std::move(item));
   TakeResident(to->slot, std::move(item), outbox);
 }
 

@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <echopipe/base/clock.h>
 #include <echopipe/pipeline/graph/epoch_drawn.h>
+#include <echopipe/pipeline/graph/inlet.h>
 #include <echopipe/pipeline/graph/joint.h>
 #include <echopipe/pipeline/graph/plan.h>
 #include <echopipe/pipeline/graph/shadow_log.h>
@@ -34,6 +36,8 @@ class EchoPointJoint : public Joint {
   struct Position {
     size_t index = 0;
     Log<ShadowLogs::Gap>* gaps = nullptr;  ///< of the edge in front; null for an echo of batches
+    StandInRule rule = {};                 ///< of that edge
+    std::optional<Inlet::Start> start = {};
   };
 
   void Receive(Message message, Outbox& outbox) final;
@@ -56,17 +60,14 @@ class EchoPointJoint : public Joint {
   /// A resident of its own has been read again.
   virtual void TakeResident(EchoOrder::Slot slot, std::shared_ptr<Item> item, Outbox& outbox) = 0;
 
-  bool of_batches() const { return gaps_ == nullptr; }
-  /// The next message from upstream, or null if it has not come.
-  const Message* Front() const { return ring_.Front(); }
-  /// Precondition: Front() != nullptr. Null at the end.
-  std::shared_ptr<Item> PopFront();
-  bool upstream_ended() const { return upstream_ended_; }
-  /// What its end came with.
-  const std::shared_ptr<const Error>& upstream_error() const { return upstream_error_; }
+  /// Whether upstream's next item is here, or its end.
+  Inlet::Next input(Outbox& outbox) { return inlet_.next(outbox); }
+  /// Precondition: input() is kItem.
+  std::shared_ptr<Item> TakeItem(Outbox& outbox);
+  /// What upstream's end came with.
+  const std::shared_ptr<const Error>& upstream_error() const { return inlet_.error(); }
   uint64_t credits() const { return window_.credits(); }
 
-  void NoteAdmission(const Item& item, Outbox& outbox);
   void Send(const EpochDrawn<Item>& drawn, Outbox& outbox);
   void SendEnd(Outbox& outbox, std::shared_ptr<const Error> error) {
     outbox.Send(Message::End(std::move(error)));
@@ -79,17 +80,14 @@ class EchoPointJoint : public Joint {
 
   EchoPoint point_;
   Windows windows_;
-  SequenceRing ring_;
+  Inlet inlet_;
   Window window_;
   const Clock& clock_;
   size_t index_;
-  Log<ShadowLogs::Gap>* gaps_;
-  uint64_t places_ = 0;  // of the edge, so far
+  bool of_batches_;
   MeanSize size_;
   MemoryNeed need_;
-  bool upstream_done_ = false;   // its end has come here
-  bool upstream_ended_ = false;  // and all that was in front of it has been admitted
-  std::shared_ptr<const Error> upstream_error_;
+  bool upstream_done_ = false;  // its end has come here
 
   Clock::Time opened_;
   Counter admitted_;

@@ -45,17 +45,20 @@ unsigned ReservedSlots() {
                                                                                               : 0;
 }
 
+std::shared_ptr<Item> TombstoneOf(const ShadowItem& from) {
+  auto item = std::make_shared<Item>();
+  Become(from, *item);
+  item->bad = from.bad;
+  return item;
+}
+
 // Tombstones are there at once, the rest is read again.
 std::vector<std::shared_ptr<const Item>> ResidentsAtOnce(
     const std::vector<std::shared_ptr<const ShadowItem>>& residents) {
   std::vector<std::shared_ptr<const Item>> items;
   for (const std::shared_ptr<const ShadowItem>& resident : residents) {
     std::shared_ptr<Item> item;
-    if (resident->tombstone) {
-      item = std::make_shared<Item>();
-      item->identity = resident->identity;
-      item->bad = resident->bad;
-    }
+    if (resident->tombstone) item = TombstoneOf(*resident);
     items.push_back(std::move(item));
   }
   return items;
@@ -64,6 +67,16 @@ std::vector<std::shared_ptr<const Item>> ResidentsAtOnce(
 std::vector<std::shared_ptr<const Item>> ResidentsAtOnce(
     const std::vector<std::shared_ptr<const ShadowBatch>>& residents) {
   return std::vector<std::shared_ptr<const Item>>(residents.size());
+}
+
+std::optional<Inlet::Start> InletStart(const ShadowState* state, size_t edge) {
+  if (state == nullptr || state->stand_ins.empty()) return std::nullopt;
+  const StandInsState<ShadowItem>& stand_ins = state->stand_ins[edge];
+  Inlet::Start start{.released = stand_ins.released,
+                     .epoch_has_good = stand_ins.epoch_has_good,
+                     .awaits_first = stand_ins.good != nullptr};
+  for (const auto& held : stand_ins.held) start.held.push_back(TombstoneOf(*held));
+  return start;
 }
 
 bool FailsOnBad(const proto::PipelineSpec& spec) {
@@ -168,10 +181,13 @@ void Graph::Build(Plan plan, const OpenSource& open_source, const ShadowState* s
 
   JointNode* last = &AddSource(layout, open_source);
   last = &AddExampleEchoes(layout, *last, decisions);
-  JointNode& batch = AddJoint(
-      std::make_unique<BatchJoint>(batch_options, windows.back(), segments_.back()->writer(), pool_,
-                                   options_.allocator, &bad_examples_, *logs_),
-      layout.credit_window());
+  const size_t edge = plan.echoes.size();
+  Inlet inlet(windows.back(), plan.RuleOf(edge), InletStart(start, edge), &logs_->gaps[edge]);
+  JointNode& batch =
+      AddJoint(std::make_unique<BatchJoint>(batch_options, windows.back(), std::move(inlet),
+                                            segments_.back()->writer(), pool_, options_.allocator,
+                                            &bad_examples_, *logs_),
+               layout.credit_window());
   Connect(*last, segments_.back().get(), batch);
   AddBatchEchoes(layout, batch, decisions);
   if (adaptive_ != nullptr) adaptive_->set_last(*echoes_.back());
@@ -202,7 +218,11 @@ Graph::JointNode& Graph::AddExampleEchoes(const Layout& layout, JointNode& sourc
     const bool is_last = i + 1 == points.size();
     uint64_t idle = Outbox::MostWithheld(is_last ? layout.credit_window() : windows[i + 1]);
     if (is_last) idle += batch - 1 + (layout.holds_batches ? batch : 0);
-    JointNode& echo = AddEcho(layout, points[i], {.index = i, .gaps = &logs_->gaps[i]},
+    JointNode& echo = AddEcho(layout, points[i],
+                              {.index = i,
+                               .gaps = &logs_->gaps[i],
+                               .rule = layout.plan.RuleOf(i),
+                               .start = InletStart(layout.start, i)},
                               {windows[i], windows[i + 1], windows[i], idle},
                               layout.start ? &layout.start->echoes[i] : nullptr, decisions);
     Connect(*last, segments_[i].get(), echo);

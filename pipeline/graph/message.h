@@ -28,6 +28,9 @@ struct Destination {
   std::shared_ptr<const ShadowItem> item;
   std::shared_ptr<const ShadowBatch> batch = nullptr;  ///< null if the echo is of examples
   size_t member = 0;                                   ///< of the batch
+  /// No resident, but what an edge's held places wait for, before all else that comes over it; then
+  /// `echo` is the edge.
+  bool comes_first = false;
 };
 
 /// One place in the stream between two nodes: an example, a batch, or a tombstone (neither).
@@ -44,11 +47,16 @@ struct Item {
   uint64_t stream_epoch = 0;
   bool ends_epoch = false;
   bool ends_stream = false;  ///< of a batch: no other will come; where that is known
+  /// For its place in the window of the edge that it is on.
+  bool holds_credit = true;
 
   MemoryNeed need;
 
   std::shared_ptr<const Example> example;
   std::shared_ptr<const BadExample> bad;  ///< why it is a tombstone; null if it was filtered out
+  /// What was bad in this place before it was filled with others' data, and whose that is now.
+  std::vector<std::shared_ptr<const BadExample>> replaced;
+  std::optional<RecordOrigin> stands_in;
 
   std::optional<WritingStage::Output> written;  ///< what the last stage will write into the batch
   std::shared_ptr<BatchBuilder> builder;        ///< the batch it was given a slot in
@@ -58,6 +66,38 @@ struct Item {
 
   std::shared_ptr<const Destination> destination;
 };
+
+inline bool IsGood(const Item& item) { return item.example || item.batch; }
+inline bool IsBad(const Item& item) { return !IsGood(item) && item.bad; }
+
+/// The place of a bad item with the data of a good one.
+inline std::shared_ptr<Item> StandIn(const Item& place, const Item& good, size_t /*edge*/) {
+  auto item = std::make_shared<Item>(place);
+  item->replaced.push_back(std::exchange(item->bad, nullptr));
+  item->example = good.example;
+  item->written = good.written;
+  item->need = good.need;
+  item->stands_in = good.stands_in.value_or(
+      RecordOrigin{.epoch = good.identity.epoch, .ordinal = good.identity.ordinal});
+  return item;
+}
+
+inline void MakeAs(const MadeItem& made, Item& item) {
+  item.identity = made.identity;
+  item.age = made.age;
+  item.stands_in = made.stands_in;
+}
+/// Makes a tombstone, or what has been read again, what `from` tells of.
+inline void Become(const ShadowItem& from, Item& item) {
+  MakeAs(MadeNow(from), item);
+  item.stream_epoch = from.stream_epoch;
+  item.ends_epoch = from.ends_epoch;
+  item.replaced = from.replaced;
+  item.holds_credit = false;
+}
+
+/// It comes before `held` now, which may be the last of its epoch.
+inline void Overtake(Item& item, const Item& held) { item.stream_epoch = held.stream_epoch; }
 
 /// What travels between nodes.
 ///

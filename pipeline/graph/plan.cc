@@ -35,12 +35,11 @@ const proto::Batch& FindBatch(const proto::PipelineSpec& spec) {
   return std::ranges::find_if(spec.stage(), is_batch)->batch();
 }
 
-bool MaySkip(const proto::PipelineSpec& spec) {
-  return spec.bad_examples().policy() == proto::BadExamples::SKIP ||
-         std::ranges::any_of(spec.stage(), [](const proto::Stage& stage) {
-           const StageType* type = FindStageType(stage);
-           return type != nullptr && type->may_skip;
-         });
+bool HasSkippingStage(const proto::PipelineSpec& spec) {
+  return std::ranges::any_of(spec.stage(), [](const proto::Stage& stage) {
+    const StageType* type = FindStageType(stage);
+    return type != nullptr && type->may_skip;
+  });
 }
 
 void ValidateBatch(const proto::Batch& batch) {
@@ -57,14 +56,15 @@ void ValidateBatch(const proto::Batch& batch) {
 void ValidateBadExamples(const proto::BadExamples& bad) {
   if (!proto::BadExamples::Policy_IsValid(bad.policy())) {
     ThrowInvalidField("bad_examples.policy", "unknown value",
-                      std::to_string(static_cast<int>(bad.policy())), "FAIL or SKIP");
+                      std::to_string(static_cast<int>(bad.policy())), "FAIL, SKIP or REPLACE");
   }
   if (bad.has_max_fraction() && !(bad.max_fraction() > 0 && bad.max_fraction() <= 1)) {
     ThrowInvalidField("bad_examples.max_fraction", "out of range",
                       std::to_string(bad.max_fraction()), "a fraction in (0, 1]");
   }
   if (bad.policy() == proto::BadExamples::FAIL && (bad.has_max_count() || bad.has_max_fraction())) {
-    ThrowInvalidField("bad_examples", "limits are for SKIP", "policy: FAIL", "policy: SKIP");
+    ThrowInvalidField("bad_examples", "limits are for SKIP and REPLACE", "policy: FAIL",
+                      "policy: SKIP");
   }
 }
 
@@ -182,10 +182,15 @@ Plan MakePlan(const PipelineSpec& spec) {
   Plan plan;
   plan.segments.emplace_back();
   plan.batch = FindBatch(message);
-  plan.may_skip = MaySkip(message);
+  const proto::BadExamples::Policy policy = message.bad_examples().policy();
+  const bool stage_skips = HasSkippingStage(message);
+  plan.replaces = policy == proto::BadExamples::REPLACE;
+  // Replaced ones leave no gap, but for the last of all, which nothing follows.
+  plan.may_skip = policy != proto::BadExamples::FAIL || stage_skips;
   plan.epochs = message.source(0).has_epochs() ? message.source(0).epochs() : 1;
   ValidateBatch(plan.batch);
-  const uint64_t spacing = plan.batch.size() * (plan.may_skip ? 2 : 1);
+  const bool leaves_gaps = policy == proto::BadExamples::SKIP || stage_skips;
+  const uint64_t spacing = plan.batch.size() * (leaves_gaps ? 2 : 1);
 
   bool batched = false;
   GrayFeatures gray;

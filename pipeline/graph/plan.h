@@ -11,6 +11,7 @@
 #include <echopipe/base/clock.h>
 #include <echopipe/echo/adaptive_order.h>
 #include <echopipe/echo/echo_order.h>
+#include <echopipe/pipeline/graph/stand_ins.h>
 #include <echopipe/pipeline/spec.h>
 #include <echopipe/pipeline/stages/stage.h>
 #include <echopipe/proto/pipeline.pb.h>
@@ -47,12 +48,17 @@ struct Plan {
   std::vector<EchoPoint> batch_echoes;
   proto::Batch batch;
   bool may_skip = false;  ///< tombstones may reach the batch
+  bool replaces = false;  ///< bad examples are replaced
   uint64_t epochs = 1;    ///< of the source; 0: it has no last one
   bool endless() const { return epochs == 0; }
   /// The one adaptive echo point, or null.
   const EchoPoint* adaptive() const;
   /// Where that is among the echo points of examples, if it is one.
   std::optional<size_t> adaptive_echo() const;
+  /// Of the edge in front of the echo point of examples with this number, or of batch.
+  StandInRule RuleOf(size_t edge) const {
+    return {.replaces = replaces, .edge = edge, .adaptive_echo = adaptive_echo()};
+  }
 };
 
 inline std::span<const proto::Source* const> SourcesOf(const proto::PipelineSpec& message) {

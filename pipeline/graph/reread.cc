@@ -99,6 +99,11 @@ std::vector<Reread> RereadsFor(const Plan& plan, const ShadowState& state) {
           static_cast<double>(draws[slot]) * examples);
     }
   }
+  // Others wait for these, in front of all else.
+  for (size_t edge = 0; edge < state.stand_ins.size(); ++edge) {
+    const std::shared_ptr<const ShadowItem>& good = state.stand_ins[edge].good;
+    if (good) rereads.Add({.echo = edge, .item = good, .comes_first = true}, 0);
+  }
   const std::span<const EchoPoint> batch_points(plan.batch_echoes);
   for (size_t echo = 0; echo < batch_points.size(); ++echo) {
     const auto& residents = state.batch_echoes[echo].residents;

@@ -16,8 +16,8 @@ struct Reread {
   std::vector<std::shared_ptr<const Destination>> destinations;
 };
 
-/// What the residents of `state` are made of: each record once, those in front that will be drawn
-/// first. Tombstones need no record.
+/// What the residents of `state`, and the items that held places wait for, are made of: each record
+/// once, those in front that will be drawn first. Tombstones need no record.
 std::vector<Reread> RereadsFor(const Plan& plan, const ShadowState& state);
 
 }  // namespace echopipe::internal

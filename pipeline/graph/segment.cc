@@ -42,6 +42,7 @@ void Segment::Run(Item& item, std::string_view* stage_at_work, TraceBody& trace)
   auto example = std::make_shared<Example>(*item.example);
   example->mutable_provenance().identity = item.identity;
   example->mutable_provenance().age = item.age;
+  example->mutable_provenance().stands_in = item.stands_in;
   Clock::Time begin = clock_.Now();
   trace.Begin(begin);
   const auto count = [&](size_t stage) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -36,6 +37,22 @@ std::vector<ShadowState::EchoPoint<T>> StatesOf(const std::vector<ShadowEcho<T>>
   return states;
 }
 
+std::vector<std::shared_ptr<ShadowItem>> CopiesOf(
+    const std::vector<std::shared_ptr<const ShadowItem>>& items) {
+  std::vector<std::shared_ptr<ShadowItem>> copies;
+  for (const auto& item : items) copies.push_back(std::make_shared<ShadowItem>(*item));
+  return copies;
+}
+
+StandIns<ShadowItem> StandInsOf(const StandInRule& rule, const StandInsState<ShadowItem>* start) {
+  if (start == nullptr) return StandIns<ShadowItem>(rule);
+  return {rule, CopiesOf(start->held), start->released, start->epoch_has_good};
+}
+
+RecordOrigin OriginOf(const Identity& identity) {
+  return {.epoch = identity.epoch, .ordinal = identity.ordinal};
+}
+
 Error Failed() {
   return Error({.code = ErrorCode::kStopped,
                 .what = "no checkpoint can be made: the pipeline has failed, and what it still "
@@ -50,6 +67,39 @@ Error Inconsistent() {
 }
 
 }  // namespace
+
+std::shared_ptr<ShadowItem> StandIn(const ShadowItem& place, const ShadowItem& good, size_t edge) {
+  auto item = std::make_shared<ShadowItem>(place);
+  item->tombstone = false;
+  item->replaced.push_back(std::exchange(item->bad, nullptr));
+  item->place = good.place;
+  item->formers = good.formers;
+  item->formers.push_back({.edge = edge, .identity = good.identity, .ages = good.ages});
+  return item;
+}
+
+MadeItem MadeBehind(const ShadowItem& item, size_t echo_points) {
+  const auto former = std::ranges::find_if(
+      item.formers, [echo_points](const auto& candidate) { return candidate.edge >= echo_points; });
+  const bool is_former = former != item.formers.end();
+  const Identity& whole = is_former ? former->identity : item.identity;
+  const std::vector<uint64_t>& ages = is_former ? former->ages : item.ages;
+  MadeItem made;
+  made.identity.epoch = whole.epoch;
+  made.identity.ordinal = whole.ordinal;
+  made.identity.echo_points = static_cast<uint32_t>(echo_points);
+  std::copy_n(whole.use.begin(), echo_points, made.identity.use.begin());
+  if (echo_points > 0) made.age = ages[echo_points - 1];
+  if (former != item.formers.begin()) made.stands_in = OriginOf(item.formers.front().identity);
+  return made;
+}
+
+MadeItem MadeNow(const ShadowItem& item) {
+  MadeItem made{.identity = item.identity};
+  if (!item.ages.empty()) made.age = item.ages.back();
+  if (!item.formers.empty()) made.stands_in = OriginOf(item.formers.front().identity);
+  return made;
+}
 
 template <class T>
 ShadowEcho<T>::ShadowEcho(const EchoPoint& point, const ShadowState::EchoPoint<T>* start,
@@ -73,7 +123,12 @@ Shadow::Shadow(const Plan& plan, const ShadowState* start, ShadowLogs& logs, Sou
           MakeEchoes<ShadowItem>(plan.echoes, start ? &start->echoes : nullptr, logs.decisions)),
       batch_echoes_(MakeEchoes<ShadowBatch>(
           plan.batch_echoes, start ? &start->batch_echoes : nullptr, logs.decisions)),
-      places_(plan.echoes.size() + 1) {
+      replaces_(plan.replaces) {
+  for (size_t edge = 0; edge <= plan.echoes.size(); ++edge) {
+    const auto* state = start && replaces_ ? &start->stand_ins.at(edge) : nullptr;
+    edges_.push_back({.stand_ins = StandInsOf(plan.RuleOf(edge), state),
+                      .first = state ? state->good : nullptr});
+  }
   if (start == nullptr) return;
   steps_ = start->steps;
   batches_ = start->batches;
@@ -96,8 +151,19 @@ ShadowState Shadow::StateAfter(uint64_t steps) {
           .source = source_.state(),
           .echoes = StatesOf(echoes_),
           .batch_echoes = StatesOf(batch_echoes_),
+          .stand_ins = StandInStates(),
           .epoch = epoch_,
           .bad = bad_};
+}
+
+std::vector<StandInsState<ShadowItem>> Shadow::StandInStates() {
+  std::vector<StandInsState<ShadowItem>> states;
+  if (!replaces_) return states;
+  for (const Edge& edge : edges_) {
+    states.push_back(edge.stand_ins.State());
+    if (edge.first) states.back().good = edge.first;
+  }
+  return states;
 }
 
 void Shadow::Follow(uint64_t steps) {
@@ -133,9 +199,9 @@ std::shared_ptr<const ShadowBatch> Shadow::MakeBatch() {
   auto batch = std::make_shared<ShadowBatch>();
   batch->ends_epoch = log->ends_epoch;
   batch->epoch = log->epoch;
-  const uint64_t& place = places_.back();
-  while (place < log->next) {
-    const bool inside = place >= log->begin && place < log->end;
+  while (batch_places_ < log->next) {
+    const bool inside = batch_places_ >= log->begin && batch_places_ < log->end;
+    ++batch_places_;
     std::shared_ptr<const ShadowItem> item = PullItem(echoes_.size());
     if (!item) return nullptr;
     Count(*item);
@@ -145,7 +211,8 @@ std::shared_ptr<const ShadowBatch> Shadow::MakeBatch() {
 }
 
 void Shadow::Count(const ShadowItem& item) {
-  bad_.CountRecord(item.identity);
+  bad_.CountPlace(item.identity, item.replaced.size() + (item.bad ? 1 : 0));
+  for (const auto& bad : item.replaced) bad_.Add(item.identity, *bad);
   if (item.bad) bad_.Add(item.identity, *item.bad);
   if (!adaptive_echo_ || item.identity.use[*adaptive_echo_] == 0) {
     ++(!item.tombstone ? epoch_.examples : item.bad ? epoch_.bad : epoch_.filtered_out);
@@ -153,9 +220,24 @@ void Shadow::Count(const ShadowItem& item) {
   if (item.ends_epoch) epoch_ = {};
 }
 
-// What comes over the edge in front of the echo point with this number, or of batch.
+// What goes on from the edge in front of the echo point with this number, or of batch.
 std::shared_ptr<const ShadowItem> Shadow::PullItem(size_t edge) {
-  const uint64_t place = places_[edge]++;
+  StandIns<ShadowItem>& stand_ins = edges_[edge].stand_ins;
+  while (!stand_ins.HasNext()) {
+    if (std::shared_ptr<ShadowItem> item = PullArrival(edge)) {
+      stand_ins.Put(std::move(item));
+      continue;
+    }
+    if (error_) return nullptr;
+    stand_ins.Close();
+    if (!stand_ins.HasNext()) return nullptr;
+  }
+  return stand_ins.Next();
+}
+
+// What comes over it.
+std::shared_ptr<ShadowItem> Shadow::PullArrival(size_t edge) {
+  const uint64_t place = edges_[edge].places++;
   const auto is_here = [place](const ShadowLogs::Gap& next) { return next.place == place; };
   std::optional<ShadowLogs::Gap> tombstone;
   while (std::optional<ShadowLogs::Gap> gap = logs_.gaps[edge].TakeIf(is_here)) {
@@ -165,10 +247,14 @@ std::shared_ptr<const ShadowItem> Shadow::PullItem(size_t edge) {
     }
     tombstone = std::move(gap);
   }
-  std::shared_ptr<ShadowItem> item = edge == 0 ? NextRecord() : DrawItem(edge - 1);
+  const std::shared_ptr<const ShadowItem> first = std::exchange(edges_[edge].first, nullptr);
+  std::shared_ptr<ShadowItem> item = first       ? std::make_shared<ShadowItem>(*first)
+                                     : edge == 0 ? NextRecord()
+                                                 : DrawItem(edge - 1);
   if (item && tombstone) {
     item->tombstone = true;
     item->bad = std::move(tombstone->bad);
+    item->formers.clear();
   }
   return item;
 }
@@ -182,6 +268,7 @@ std::shared_ptr<ShadowItem> Shadow::DrawItem(size_t index) {
   auto item = std::make_shared<ShadowItem>(*drawn->use.item);
   item->identity.use[item->identity.echo_points++] = drawn->use.use;
   item->ages.push_back(drawn->use.age);
+  item->stream_epoch = drawn->stream_epoch;
   item->ends_epoch = drawn->ends_epoch;
   return item;
 }
@@ -194,6 +281,7 @@ std::shared_ptr<ShadowItem> Shadow::NextRecord() {
   item->identity.epoch = record->epoch;
   item->identity.ordinal = record->ordinal;
   item->place = record->place;
+  item->stream_epoch = record->epoch;
   item->ends_epoch = record->ends_epoch;
   return item;
 }

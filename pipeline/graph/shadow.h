@@ -16,18 +16,48 @@
 #include <echopipe/pipeline/graph/epoch_echo.h>
 #include <echopipe/pipeline/graph/plan.h>
 #include <echopipe/pipeline/graph/shadow_log.h>
+#include <echopipe/pipeline/graph/stand_ins.h>
 
 namespace echopipe::internal {
 
 /// An example without its data: what it is, and all that it takes to make it again.
 struct ShadowItem {
+  /// What the data was made as, up to an edge at which it took a bad one's place.
+  struct Former {
+    size_t edge = 0;
+    Identity identity = {};
+    std::vector<uint64_t> ages = {};
+  };
+
   Identity identity = {};
   std::vector<uint64_t> ages = {};  ///< at each echo point that it has passed
-  RecordPlace place = {};
+  RecordPlace place = {};           ///< of the record that its data is made of
+  uint64_t stream_epoch = 0;
   bool ends_epoch = false;
   bool tombstone = false;
   std::shared_ptr<const BadExample> bad = nullptr;  ///< null if filtered out
+  std::vector<Former> formers = {};                 ///< by edge
+  /// What was bad in this place before it was filled with others' data.
+  std::vector<std::shared_ptr<const BadExample>> replaced = {};
 };
+
+inline bool IsGood(const ShadowItem& item) { return !item.tombstone; }
+inline bool IsBad(const ShadowItem& item) { return item.tombstone && item.bad; }
+std::shared_ptr<ShadowItem> StandIn(const ShadowItem& place, const ShadowItem& good, size_t edge);
+inline void Overtake(ShadowItem& item, const ShadowItem& held) {
+  item.stream_epoch = held.stream_epoch;
+}
+
+/// What an item is on its way.
+struct MadeItem {
+  Identity identity = {};
+  uint64_t age = 0;
+  std::optional<RecordOrigin> stands_in = {};
+};
+/// What the data of `item` was when it had passed so many echo points.
+MadeItem MadeBehind(const ShadowItem& item, size_t echo_points);
+/// What it is now.
+MadeItem MadeNow(const ShadowItem& item);
 
 /// A batch without its data.
 struct ShadowBatch {
@@ -55,6 +85,8 @@ struct ShadowState {
   SourceState source = {};
   std::vector<EchoPoint<ShadowItem>> echoes = {};
   std::vector<EchoPoint<ShadowBatch>> batch_echoes = {};
+  /// Of each edge in front of an echo point of examples, and of batch; none if nothing is replaced.
+  std::vector<StandInsState<ShadowItem>> stand_ins = {};
   EpochTally epoch = {};  ///< of the epoch that is under way at the batch stage
   BadTally bad = {};
 };
@@ -120,6 +152,8 @@ class Shadow {
   std::shared_ptr<const ShadowBatch> PullBatch(size_t edge) ECHOPIPE_REQUIRES(mutex_);
   std::shared_ptr<const ShadowBatch> MakeBatch() ECHOPIPE_REQUIRES(mutex_);
   std::shared_ptr<const ShadowItem> PullItem(size_t edge) ECHOPIPE_REQUIRES(mutex_);
+  std::shared_ptr<ShadowItem> PullArrival(size_t edge) ECHOPIPE_REQUIRES(mutex_);
+  std::vector<StandInsState<ShadowItem>> StandInStates() ECHOPIPE_REQUIRES(mutex_);
   std::shared_ptr<ShadowItem> DrawItem(size_t echo) ECHOPIPE_REQUIRES(mutex_);
   std::shared_ptr<ShadowItem> NextRecord() ECHOPIPE_REQUIRES(mutex_);
 
@@ -132,7 +166,15 @@ class Shadow {
   const std::optional<size_t> adaptive_echo_;
   std::vector<ShadowEcho<ShadowItem>> echoes_ ECHOPIPE_GUARDED_BY(mutex_);
   std::vector<ShadowEcho<ShadowBatch>> batch_echoes_ ECHOPIPE_GUARDED_BY(mutex_);
-  std::vector<uint64_t> places_ ECHOPIPE_GUARDED_BY(mutex_);  // by edge: pulled from it so far
+  /// An edge, and how many of its places have been pulled.
+  struct Edge {
+    StandIns<ShadowItem> stand_ins;
+    std::shared_ptr<const ShadowItem> first = nullptr;  // comes before all else
+    uint64_t places = 0;
+  };
+  const bool replaces_;
+  std::vector<Edge> edges_ ECHOPIPE_GUARDED_BY(mutex_);
+  uint64_t batch_places_ ECHOPIPE_GUARDED_BY(mutex_) = 0;  // that have gone on from the last edge
   EpochTally epoch_ ECHOPIPE_GUARDED_BY(mutex_);
   BadTally bad_ ECHOPIPE_GUARDED_BY(mutex_);
   std::optional<Error> error_ ECHOPIPE_GUARDED_BY(mutex_);  // why there is no state any more

@@ -180,6 +180,20 @@ void CheckPlaces(const proto::Places& message, int count) {
           "columns of unequal length");
 }
 
+void Encode(size_t index, const ShadowItem& item, proto::StandIn* message) {
+  message->set_item(index);
+  for (const ShadowItem::Former& former : item.formers) {
+    proto::StandIn::Former* encoded = message->add_former();
+    encoded->set_edge(former.edge);
+    encoded->set_epoch(former.identity.epoch);
+    encoded->set_ordinal(former.identity.ordinal);
+    const std::span<const uint32_t> uses = former.identity.uses();
+    *encoded->mutable_use() = {uses.begin(), uses.end()};
+    *encoded->mutable_age() = {former.ages.begin(), former.ages.end()};
+  }
+  for (const auto& bad : item.replaced) Encode(*bad, message->add_bad());
+}
+
 void Encode(const Items& items, proto::Items* message) {
   for (size_t i = 0; i < items.size(); ++i) {
     const ShadowItem& item = *items[i];
@@ -188,10 +202,43 @@ void Encode(const Items& items, proto::Items* message) {
     for (const uint32_t use : item.identity.uses()) message->add_use(use);
     for (const uint64_t age : item.ages) message->add_age(age);
     Encode(item.place, message->mutable_place());
+    if (!item.formers.empty() || !item.replaced.empty()) Encode(i, item, message->add_stand_in());
     if (!item.tombstone) continue;
     proto::Tombstone* tombstone = message->add_tombstone();
     tombstone->set_item(i);
     if (item.bad) Encode(*item.bad, tombstone->mutable_bad());
+  }
+}
+
+ShadowItem::Former Decode(const proto::StandIn::Former& message,
+                          std::span<const EchoPoint> passed) {
+  Require(message.edge() < passed.size() + 1 && message.use_size() == message.age_size() &&
+              static_cast<uint64_t>(message.use_size()) == message.edge(),
+          "a stand-in from an edge that it has not passed");
+  ShadowItem::Former former{.edge = message.edge(),
+                            .ages = {message.age().begin(), message.age().end()}};
+  former.identity.epoch = message.epoch();
+  former.identity.ordinal = message.ordinal();
+  for (const uint32_t use : message.use()) {
+    const EchoPoint& point = passed[former.identity.echo_points];
+    Require(use < point.options.factor.MaxUses(), "a use beyond an echo point's factor");
+    former.identity.use[former.identity.echo_points++] = use;
+  }
+  return former;
+}
+
+// Of an item that has passed these echo points, and perhaps the edge behind them.
+void Decode(const proto::StandIn& message, std::span<const EchoPoint> points, ShadowItem* item) {
+  Require(message.former().empty() || !item->tombstone, "a stand-in without data");
+  Require(message.former().empty() || !message.bad().empty(), "a stand-in for nothing");
+  for (const proto::StandIn::Former& former : message.former()) {
+    item->formers.push_back(Decode(former, points));
+    Require(item->formers.size() == 1 || item->formers.rbegin()[1].edge < item->formers.back().edge,
+            "stand-ins in another order than their edges'");
+  }
+  Require(message.bad_size() <= static_cast<int>(points.size()) + 1, "more bad ones than edges");
+  for (const proto::BadExample& bad : message.bad()) {
+    item->replaced.push_back(std::make_shared<const BadExample>(Decode(bad)));
   }
 }
 
@@ -226,7 +273,59 @@ Items Decode(const proto::Items& message, std::span<const EchoPoint> points) {
       item.bad = std::make_shared<const BadExample>(Decode(tombstone.bad()));
     }
   }
+  for (const proto::StandIn& stand_in : message.stand_in()) {
+    Require(stand_in.item() < items.size(), "a stand-in without a place");
+    ShadowItem& item = *items[stand_in.item()];
+    Require(item.formers.empty() && item.replaced.empty(), "an item that stands in twice");
+    Decode(stand_in, points, &item);
+  }
   return {items.begin(), items.end()};
+}
+
+// ---- edges
+
+void Encode(const StandInsState<ShadowItem>& state, proto::StandIns* message) {
+  Items items = state.held;
+  if (state.good) items.push_back(state.good);
+  Encode(items, message->mutable_item());
+  for (const auto& item : items) {
+    message->add_stream_epoch(item->stream_epoch);
+    message->add_ends_epoch(item->ends_epoch);
+  }
+  message->set_held(state.held.size());
+  message->set_released(state.released);
+  message->set_epoch_has_good(state.epoch_has_good);
+}
+
+// Of the edge behind `points`.
+StandInsState<ShadowItem> Decode(const proto::StandIns& message,
+                                 std::span<const EchoPoint> points) {
+  const Items decoded = Decode(message.item(), points);
+  const auto count = static_cast<int>(decoded.size());
+  Require(message.stream_epoch_size() == count && message.ends_epoch_size() == count,
+          "columns of unequal length");
+  Require(message.held() <= decoded.size() && decoded.size() - message.held() <= 1,
+          "more than one item that stands in");
+  StandInsState<ShadowItem> state{.released = message.released(),
+                                  .epoch_has_good = message.epoch_has_good()};
+  for (int i = 0; i < count; ++i) {
+    auto item = std::make_shared<ShadowItem>(*decoded[static_cast<size_t>(i)]);
+    item->stream_epoch = message.stream_epoch(i);
+    item->ends_epoch = message.ends_epoch(i);
+    const bool is_held = static_cast<uint64_t>(i) < message.held();
+    Require(item->tombstone == is_held, "an item held back that is no tombstone, or one behind");
+    Require(item->replaced.size() <= points.size() &&
+                (item->formers.empty() || item->formers.back().edge < points.size()),
+            "a stand-in from an edge that it has not passed");
+    if (is_held) {
+      state.held.push_back(std::move(item));
+    } else {
+      state.good = std::move(item);
+    }
+  }
+  Require(!state.released || (!state.held.empty() && !state.good),
+          "tombstones that go on where none can");
+  return state;
 }
 
 // ---- source
@@ -319,6 +418,7 @@ void Encode(const ShadowState& state, proto::Checkpoint* message) {
       resident->set_epoch(batch->epoch);
     }
   }
+  for (const auto& stand_ins : state.stand_ins) Encode(stand_ins, message->add_stand_ins());
   proto::Tally& tally = *message->mutable_tally();
   tally.set_records(state.bad.records);
   tally.set_bad_records(state.bad.bad_records);
@@ -352,6 +452,12 @@ ShadowState Decode(const proto::Checkpoint& message, const Plan& plan) {
           std::make_shared<const ShadowBatch>(Decode(batch, plan, state.batch_echoes.size())));
     }
     state.batch_echoes.push_back(std::move(decoded));
+  }
+  Require(message.stand_ins_size() == (plan.replaces ? message.example_echo_size() + 1 : 0),
+          "other edges than the spec's");
+  for (const proto::StandIns& stand_ins : message.stand_ins()) {
+    state.stand_ins.push_back(
+        Decode(stand_ins, std::span(plan.echoes).first(state.stand_ins.size())));
   }
   const proto::Tally& tally = message.tally();
   state.bad = {.records = tally.records(),

@@ -102,8 +102,7 @@ void SourceJoint::SendReread(const SourceItem& from, Outbox& outbox) {
   for (const std::shared_ptr<const Destination>& destination :
        rereads_[*from.reread].destinations) {
     auto item = std::make_shared<Item>();
-    item->identity.epoch = destination->item->identity.epoch;
-    item->identity.ordinal = destination->item->identity.ordinal;
+    MakeAs(MadeBehind(*destination->item, 0), *item);
     item->destination = destination;
     SetContent(from, *item);
     outbox.SendAs(0, Message::Of(std::move(item)));

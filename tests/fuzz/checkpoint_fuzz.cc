@@ -35,12 +35,15 @@ using echopipe::internal::EchoPoint;
 using echopipe::internal::EpochAdaptive;
 using echopipe::internal::EpochEcho;
 using echopipe::internal::Plan;
+using echopipe::internal::ShadowItem;
 using echopipe::internal::ShadowState;
+using echopipe::internal::StandIns;
+using echopipe::internal::StandInsState;
 using echopipe::testing::FuzzInput;
 using echopipe::testing::Require;
 
-const std::array<Plan, 2>& Plans() {
-  static const std::array<Plan, 2> plans = {
+const std::array<Plan, 3>& Plans() {
+  static const std::array<Plan, 3> plans = {
       echopipe::internal::MakePlan(PipelineSpec::FromText(
           "source { uri: 's.tar' shuffle { window: 4 } epochs: 3 } stage { decode {} } "
           "stage { echo { factor: 1.5 shuffle_buffer: 8 spacing: 2 } } "
@@ -49,7 +52,11 @@ const std::array<Plan, 2>& Plans() {
       echopipe::internal::MakePlan(PipelineSpec::FromText(
           "source { uri: 's.tar' shuffle { window: 4 } epochs: 3 } stage { decode {} } "
           "stage { echo { adaptive { max_factor: 4 } shuffle_buffer: 8 spacing: 2 } } "
-          "stage { random_resized_crop { height: 8 width: 8 } } stage { batch { size: 2 } }"))};
+          "stage { random_resized_crop { height: 8 width: 8 } } stage { batch { size: 2 } }")),
+      echopipe::internal::MakePlan(PipelineSpec::FromText(
+          "source { uri: 's.tar' } bad_examples { policy: REPLACE } stage { decode {} } "
+          "stage { echo { factor: 1.5 shuffle_buffer: 8 spacing: 2 } } stage { random_flip {} } "
+          "stage { batch { size: 2 } } stage { echo { factor: 2 shuffle_buffer: 2 } }"))};
   return plans;
 }
 
@@ -79,6 +86,23 @@ void GoOn(const EchoPoint& point, const ShadowState::EchoPoint<T>& start) {
   Require(drained.drawable.empty() && drained.blocked.empty());
 }
 
+// What is held back goes on, at the end at the latest, and can be told of wherever it stands.
+void GoOn(const Plan& plan, size_t edge, const StandInsState<ShadowItem>& start) {
+  std::vector<std::shared_ptr<ShadowItem>> held;
+  for (const auto& item : start.held) held.push_back(std::make_shared<ShadowItem>(*item));
+  StandIns<ShadowItem> stand_ins(plan.RuleOf(edge), held, start.released, start.epoch_has_good);
+  size_t left = held.size() + (start.good ? 1 : 0);
+  while (stand_ins.HasNext()) Require(stand_ins.Next() != nullptr && left-- > 0);
+  if (start.good) stand_ins.Put(std::make_shared<ShadowItem>(*start.good));
+  if (!stand_ins.HasNext()) stand_ins.Close();
+  while (stand_ins.HasNext()) {
+    const std::shared_ptr<ShadowItem> item = stand_ins.Next();
+    Require(left-- > 0 && (start.good == nullptr || !IsBad(*item)));
+    for (size_t passed = 0; passed <= edge; ++passed) MadeBehind(*item, passed);
+  }
+  Require(left == 0);
+}
+
 // ---- Checkpoints
 
 std::string Written(const ShadowState& state) {
@@ -97,6 +121,7 @@ void CheckState(const echopipe::proto::Checkpoint& message, const Plan& plan) {
     for (size_t i = 0; i < plan.batch_echoes.size(); ++i) {
       GoOn(plan.batch_echoes[i], state.batch_echoes[i]);
     }
+    for (size_t i = 0; i < state.stand_ins.size(); ++i) GoOn(plan, i, state.stand_ins[i]);
   } catch (const Error& error) {
     Require(error.code() == ErrorCode::kInvalidArgument);
   }

@@ -73,7 +73,7 @@ struct Case {
   bool is_endless() const { return Has("epochs: 0"); }
   /// A batch that has been delivered cannot be told any more that it was the last of its epoch, if
   /// a run that goes on behind it gives that epoch no other.
-  bool may_miss_a_mark() const { return Has(kDrop) || Has("SKIP") || Has("filter"); }
+  bool may_miss_a_mark() const { return Has(kDrop) || Has("bad_examples") || Has("filter"); }
   /// Batches are of one epoch each.
   bool keeps_epochs_apart() const {
     return !Has("across_epochs") && !Has("steps_per_epoch") && !echoes_batches();
@@ -83,6 +83,8 @@ struct Case {
   }
   /// Whether and when an echo is bad depends on which there are.
   bool echoes_may_be_bad() const { return Has("throws at some"); }
+  /// Whom later echo points' orders let stand in for whom.
+  bool echoes_decide_stand_ins() const { return Has("REPLACE") && !keeps_order(); }
 };
 
 std::string AnyAdaptive(RandomStream& random, uint32_t max_factor) {
@@ -241,7 +243,8 @@ uint64_t PixelsOf(const Batch& batch, size_t i) {
 /// Examples that are fresh at the adaptive point, with their pixels, and each item's uses there.
 /// Of what later echo points repeat, the first use.
 struct Uses {
-  explicit Uses(const Case& the_case) : point(the_case.point) {}
+  explicit Uses(const Case& the_case)
+      : point(the_case.point), leaves_out_stand_ins(the_case.echoes_decide_stand_ins()) {}
 
   void Add(const VirtualResult& result, uint64_t end_step = ~uint64_t{0}) {
     for (const VirtualResult::Taken& taken : result.batches) {
@@ -250,18 +253,19 @@ struct Uses {
     }
   }
   void Add(const Batch& batch, size_t i) {
-    const Identity identity = batch.provenance(i).identity;
+    const Provenance provenance = batch.provenance(i);
+    const Identity& identity = provenance.identity;
     const auto later = identity.uses().subspan(point + 1);
     if (std::ranges::any_of(later, [](uint32_t use) { return use > 0; })) return;
     const std::string name = NameOf(identity, point);
     of_item[name].push_back(identity.use[point]);
     echoes += identity.use[point] > 0 ? 1 : 0;
-    if (identity.use[point] == 0) {
-      fresh.push_back(name + ":" + std::to_string(PixelsOf(batch, i)));
-    }
+    if (identity.use[point] > 0 || (provenance.stands_in && leaves_out_stand_ins)) return;
+    fresh.push_back(name + ":" + provenance.key + ":" + std::to_string(PixelsOf(batch, i)));
   }
 
   size_t point;
+  bool leaves_out_stand_ins;
   std::vector<std::string> fresh = {};
   std::map<std::string, std::vector<uint32_t>> of_item = {};
   uint64_t echoes = 0;

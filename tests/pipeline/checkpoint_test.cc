@@ -519,6 +519,7 @@ class Mutator {
 struct NamedSource {
   std::string name;
   std::string fields;
+  std::string policy = "SKIP";
 };
 
 class HostileCheckpointTest : public ::testing::TestWithParam<NamedSource> {
@@ -534,7 +535,9 @@ class HostileCheckpointTest : public ::testing::TestWithParam<NamedSource> {
 
 // Either it is refused, or it gives batches, errors or an end: what they are is its maker's affair.
 TEST_P(HostileCheckpointTest, IsRefusedOrRuns) {
-  const PipelineSpec spec = Spec("source { " + GetParam().fields + " epochs: 2 } ");
+  std::string stages = kStages;
+  stages.replace(stages.find("SKIP"), 4, GetParam().policy);
+  const PipelineSpec spec = Spec("source { " + GetParam().fields + " epochs: 2 } ", stages);
   const std::shared_ptr<Storage> storage = StorageOf(Data());
   const PipelineCheckpoint checkpoint = CheckpointAfter(9, spec, Data());
   int ran = 0;
@@ -564,6 +567,7 @@ std::string NameOf(const ::testing::TestParamInfo<NamedSource>& source) {
 
 const NamedSource kSources[] = {{"Folder", "uri: 'photos' shuffle { full {} }"},
                                 {"FolderWindow", "uri: 'photos' shuffle { window: 12 }"},
+                                {"FolderReplacing", "uri: 'photos' shuffle { full {} }", "REPLACE"},
                                 {"ShardsWindow", "uri: 'shards/*.tar' shuffle { window: 8 }"}};
 
 INSTANTIATE_TEST_SUITE_P(Sources, HostileCheckpointTest, ::testing::ValuesIn(kSources), NameOf);

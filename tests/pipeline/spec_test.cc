@@ -236,6 +236,8 @@ TEST(SpecTest, EchoSettingsHaveDefaultsThatKeepABatchFreeOfRepeats) {
   // Twice the batch where a stage may skip.
   EXPECT_EQ(EchoOf("factor: 2", "bad_examples { policy: SKIP }").spacing, 8u);
   EXPECT_EQ(EchoOf("factor: 2", "bad_examples { policy: SKIP }").shuffle_buffer, 16u);
+  // Replaced ones leave no gaps.
+  EXPECT_EQ(EchoOf("factor: 2", "bad_examples { policy: REPLACE }").spacing, 4u);
   // B = max(4 batches, S).
   EXPECT_EQ(EchoOf("factor: 2 spacing: 40").shuffle_buffer, 40u);
   EXPECT_EQ(EchoOf("factor: 2 spacing: 0").shuffle_buffer, 16u);

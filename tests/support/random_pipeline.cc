@@ -17,11 +17,15 @@ namespace {
 
 using Objects = std::map<std::string, std::string>;
 
+// One in so many; none at 0.
+bool IsBad(RandomStream& random, uint32_t one_in) { return one_in > 0 && OneIn(random, one_in); }
+
 // Records of a few bytes; some of them empty, which makes them bad.
-std::string PutFolder(RandomStream& random, Objects& objects, uint64_t records, bool bad) {
+std::string PutFolder(RandomStream& random, Objects& objects, uint64_t records,
+                      uint32_t one_bad_in) {
   for (uint64_t i = 0; i < records; ++i) {
     objects["root/c" + std::to_string(i % 3) + "/" + std::to_string(i) + ".jpg"] =
-        bad && OneIn(random, 6) ? "" : "record " + std::to_string(i);
+        IsBad(random, one_bad_in) ? "" : "record " + std::to_string(i);
   }
   static constexpr std::array kShuffles = {"", " shuffle { full {} }", " shuffle { window: 7 }"};
   return std::string("root'") + kShuffles[random.Below(kShuffles.size())];
@@ -51,14 +55,15 @@ void AddIndexes(const ShardShuffle& shuffle, Objects& objects) {
 }
 
 // Shards of unequal sizes; some samples lack their label or have a key again, which makes them bad.
-std::string PutShards(RandomStream& random, Objects& objects, uint64_t records, bool bad) {
+std::string PutShards(RandomStream& random, Objects& objects, uint64_t records,
+                      uint32_t one_bad_in) {
   uint64_t shard = 0;
   for (uint64_t i = 0; i < records; ++shard) {
     TarBuilder tar;
     for (uint64_t left = 1 + random.Below(12); left > 0 && i < records; --left, ++i) {
-      const std::string key = "s" + std::to_string(bad && OneIn(random, 12) ? i / 2 : i);
+      const std::string key = "s" + std::to_string(one_bad_in > 0 && OneIn(random, 12) ? i / 2 : i);
       tar.AddFile(key + ".jpg", "record " + std::to_string(i));
-      if (!bad || !OneIn(random, 6)) tar.AddFile(key + ".cls", std::to_string(i));
+      if (!IsBad(random, one_bad_in)) tar.AddFile(key + ".cls", std::to_string(i));
     }
     objects["s" + std::to_string(shard) + ".tar"] = tar.AddEnd().bytes();
   }
@@ -68,7 +73,8 @@ std::string PutShards(RandomStream& random, Objects& objects, uint64_t records, 
 }
 
 // The same as TFRecord; some records' data do not fit to their checksums, which makes them bad.
-std::string PutTfRecords(RandomStream& random, Objects& objects, uint64_t records, bool bad) {
+std::string PutTfRecords(RandomStream& random, Objects& objects, uint64_t records,
+                         uint32_t one_bad_in) {
   uint64_t shard = 0;
   for (uint64_t i = 0; i < records; ++shard) {
     std::string bytes;
@@ -77,7 +83,7 @@ std::string PutTfRecords(RandomStream& random, Objects& objects, uint64_t record
       record.AddRecord(MakeExample("r" + std::to_string(i), "record " + std::to_string(i),
                                    static_cast<int64_t>(i)));
       bytes += record.bytes();
-      if (bad && OneIn(random, 6)) bytes.back() ^= 1;
+      if (IsBad(random, one_bad_in)) bytes.back() ^= 1;
     }
     objects["s" + std::to_string(shard) + ".tfrecord"] = bytes;
   }
@@ -87,8 +93,9 @@ std::string PutTfRecords(RandomStream& random, Objects& objects, uint64_t record
 }
 
 // A folder's files, named by a manifest.
-std::string PutManifest(RandomStream& random, Objects& objects, uint64_t records, bool bad) {
-  const std::string folder = PutFolder(random, objects, records, bad);
+std::string PutManifest(RandomStream& random, Objects& objects, uint64_t records,
+                        uint32_t one_bad_in) {
+  const std::string folder = PutFolder(random, objects, records, one_bad_in);
   const bool is_csv = OneIn(random, 2);
   std::string text = is_csv ? "path,label\n" : "";
   for (uint64_t i = 0; i < records; ++i) {
@@ -102,15 +109,15 @@ std::string PutManifest(RandomStream& random, Objects& objects, uint64_t records
   return name + folder.substr(folder.find('\''));
 }
 
-std::string PutData(RandomStream& random, Objects& objects, uint64_t records, bool bad) {
+std::string PutData(RandomStream& random, Objects& objects, uint64_t records, uint32_t one_bad_in) {
   static constexpr std::array kWays = {PutFolder, PutShards, PutTfRecords, PutManifest};
-  return "uri: 'BASE" + kWays[random.Below(kWays.size())](random, objects, records, bad);
+  return "uri: 'BASE" + kWays[random.Below(kWays.size())](random, objects, records, one_bad_in);
 }
 
 // Another source that the first is mixed with, below a folder of its own.
 std::string PutMixed(RandomStream& random, Objects& objects, uint64_t world) {
   Objects others;
-  const std::string text = PutData(random, others, world + random.Below(20), false);
+  const std::string text = PutData(random, others, world + random.Below(20), 0);
   for (auto& [path, bytes] : others) objects["more/" + path] = std::move(bytes);
   return "source { uri: 'BASEmore/" + text.substr(std::string_view("uri: 'BASE").size()) +
          Number("weight", 1 + random.Below(3)) + " } ";
@@ -153,7 +160,8 @@ std::vector<std::string> AnyStages(RandomStream& random, bool bad) {
 }
 
 std::string AnyPolicy(RandomStream& random) {
-  std::string policy = "bad_examples { policy: SKIP";
+  std::string policy = "bad_examples { policy: ";
+  policy += OneIn(random, 2) ? "SKIP" : "REPLACE";
   if (OneIn(random, 3)) policy += Number("max_count", random.Below(12));
   if (OneIn(random, 3)) policy += " max_fraction: 0.2";
   return policy + " } ";
@@ -196,8 +204,9 @@ RandomPipeline MakeRandomPipelineWith(const std::string& stage, RandomStream& ra
   made.rank.rank = random.Below(static_cast<uint32_t>(made.rank.world));
   const uint64_t records = 3 * made.rank.world + random.Below(60);
   const bool bad = OneIn(random, 3);
+  const uint32_t one_bad_in = !bad ? 0 : OneIn(random, 4) ? 2 : 6;
   std::string& text = made.text;
-  text = "source { " + PutData(random, made.objects, records, bad);
+  text = "source { " + PutData(random, made.objects, records, one_bad_in);
   text += Number("epochs", random.Below(4));
   if (OneIn(random, 5)) text += Number("take", records - random.Below(3));
   text += " } ";
