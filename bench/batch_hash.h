@@ -8,8 +8,8 @@
 namespace echopipe {
 
 /// A hash of all that a run delivers, in order: tensors, labels, epochs and their ends, and where
-/// each example comes from (key, epoch, ordinal, uses, age, whom it stands in for; not the uri, which differs between
-/// machines). XXH3, 128 bit.
+/// each example comes from (key, epoch, ordinal, uses, age, whom it stands in for; not the uri,
+/// which differs between machines). XXH3, 128 bit.
 class BatchHash {
  public:
   BatchHash();

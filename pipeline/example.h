@@ -42,8 +42,8 @@ struct Provenance {
   std::string key;
   Identity identity;
   uint64_t age = 0;  ///< draws at the last echo point since this item's fresh use there
-  /// Set if what belongs here is bad and was replaced (BadExamples, REPLACE): the place of the record
-  /// that stands in for it. Uri and key are that record's; identity and age are of this place.
+  /// Set if what belongs here is bad and was replaced: the place of the record that stands in for
+  /// it. Uri and key are that record's; identity and age are of this place.
   std::optional<RecordOrigin> stands_in = std::nullopt;
 };
 
