@@ -45,9 +45,8 @@ struct Provenance {
   /// A picture of it was truncated, and is gray or coarse where data are missing
   /// (Decode.accept_truncated).
   bool partial = false;
-  /// Set if what belongs here is bad and was replaced (BadExamples, REPLACE): the place of the
-  /// record that stands in for it. Uri and key are that record's; identity and age are of this
-  /// place.
+  /// Set if what belongs here is bad and was replaced: the place of the record that stands in for
+  /// it. Uri and key are that record's; identity and age are of this place.
   std::optional<RecordOrigin> stands_in = std::nullopt;
 };
 

@@ -477,6 +477,9 @@ class Mutator {
     switch (field.cpp_type()) {
       case pb::FieldDescriptor::CPPTYPE_MESSAGE:
         return Mutate(reflection.MutableRepeatedMessage(message, &field, i));
+      case pb::FieldDescriptor::CPPTYPE_BOOL:
+        return reflection.SetRepeatedBool(message, &field, i,
+                                          !reflection.GetRepeatedBool(*message, &field, i));
       case pb::FieldDescriptor::CPPTYPE_UINT32:
         return reflection.SetRepeatedUInt32(
             message, &field, i,
@@ -492,6 +495,8 @@ class Mutator {
     switch (field.cpp_type()) {
       case pb::FieldDescriptor::CPPTYPE_MESSAGE:
         return Mutate(reflection.AddMessage(message, &field));
+      case pb::FieldDescriptor::CPPTYPE_BOOL:
+        return reflection.AddBool(message, &field, true);
       case pb::FieldDescriptor::CPPTYPE_UINT32:
         return reflection.AddUInt32(message, &field, static_cast<uint32_t>(Number(7)));
       default:

@@ -1,6 +1,8 @@
 // Bad examples whose places are taken by the next good ones.
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -179,6 +181,31 @@ TEST(PipelineReplaceTest, ARunLongerThanAllWindowsIsFilledWithinThem) {
       }
     }
   }
+}
+
+TEST(PipelineReplaceTest, OfManyStandInsNoMoreAreMadeAheadThanOfOthers) {
+  std::set<uint64_t> ordinals;
+  for (uint64_t i = 1; i < 3000; ++i) ordinals.insert(i);
+  const PipelineSpec spec =
+      Spec(std::string(kDecode) + "stage { map { function: 'tensor' } } " +
+               "stage { batch { size: 1 } }",
+           AtOrdinals(ordinals))
+          .WithMap("tensor", [](Example& example) {
+            BufferPool pool;
+            example.Set("pixel", TensorBuilder(DType::kUint8, {1}, pool).Finish());
+          });
+  std::atomic<uint64_t> made = 0;
+  const auto allocator = [&](size_t bytes) {
+    ++made;
+    return std::shared_ptr<uint8_t>(new uint8_t[bytes], std::default_delete<uint8_t[]>());
+  };
+  GraphRun run(spec, {.records = 3001}, {.threads = 1, .allocator = allocator});
+  ASSERT_TRUE(run.graph().Take());
+  ASSERT_TRUE(run.graph().Take());
+  run.graph().Drive();
+  EXPECT_GT(made, 2u);
+  EXPECT_LE(made, 2 + run.graph().Stats().windows.back().window);
+  EXPECT_EQ(run.Drain().size(), 2999u);
 }
 
 TEST(PipelineReplaceTest, AStandInSharesItsOriginalsDataAndIsAugmentedAnew) {
@@ -389,6 +416,39 @@ TEST_F(PipelineReplaceRunTest, EveryCheckpointGoesOnAlike) {
       ASSERT_TRUE(batch);
       ASSERT_EQ(testing::HashOf(*batch), hashes[next]) << next;
       ASSERT_TRUE(restored->Checkpoint().ToBytes() == checkpoints[next].ToBytes()) << next;
+    }
+  }
+}
+
+// Behind each step of a run whose epochs end with bad ones.
+TEST(PipelineReplaceRestoreTest, EpochsEndWhereTheyWouldHaveEnded) {
+  auto storage = std::make_shared<FakeStorage>();
+  for (int i = 0; i < 5; ++i) {
+    storage->Put("root/c/" + std::to_string(i) + ".jpg", i > 1 ? "" : std::to_string(i));
+  }
+  for (const std::string echo : {"", "stage { echo { factor: 1 } } ", kRepeatInPlace}) {
+    for (const char* batch : {"size: 1", "size: 2", "size: 3 across_epochs: true"}) {
+      SCOPED_TRACE(echo + batch);
+      const PipelineSpec spec = SpecWithFunctions(
+          "source { uri: 'root' epochs: 4 } bad_examples { policy: REPLACE } " + echo +
+          "stage { map { function: 'pixels' } } stage { batch { " + batch + " } }");
+      const auto pipeline = Pipeline::Open(spec, {.storage = storage});
+      std::vector<std::string> wanted;
+      std::vector<PipelineCheckpoint> checkpoints;
+      while (const std::optional<Batch> next = pipeline->Next()) {
+        wanted.push_back(testing::HashOf(*next));
+        checkpoints.push_back(pipeline->Checkpoint());
+      }
+      for (size_t step = 0; step < checkpoints.size(); ++step) {
+        SCOPED_TRACE(step);
+        const auto restored = Pipeline::Restore(spec, checkpoints[step], {.storage = storage});
+        std::vector<std::string> got(wanted.begin(),
+                                     wanted.begin() + static_cast<std::ptrdiff_t>(step) + 1);
+        while (const std::optional<Batch> next = restored->Next()) {
+          got.push_back(testing::HashOf(*next));
+        }
+        ASSERT_EQ(got, wanted);
+      }
     }
   }
 }

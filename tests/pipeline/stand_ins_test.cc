@@ -126,6 +126,7 @@ TEST(StandInsTest, AnEpochWithoutAGoodOneLetsAllHeldGo) {
   EXPECT_EQ(Through("gb|bb|g|"), "0 1-| 2- 3-| 4|");
   EXPECT_EQ(Through("gb|fb|gb|g|"), "0 1-| 2- 3-| 4 5<6| 6|");
   EXPECT_EQ(Through("ff|bg|"), "0- 1-| 2<3 3|");
+  EXPECT_EQ(Through("g|bb|g|"), "0| 1- 2-| 3|");
 }
 
 TEST(StandInsTest, TheyGoAtThatEpochsEndAndNotLater) {
