@@ -1,4 +1,5 @@
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,9 @@ class TracedStorage final : public Storage {
     return storage_->List(folder);
   }
   Result<uint64_t> Size(const std::string& path) override { return storage_->Size(path); }
+  std::optional<int64_t> ModifiedAt(const std::string& path) override {
+    return storage_->ModifiedAt(path);
+  }
   std::vector<Result<std::vector<FolderEntry>>> ListAll(
       const std::vector<std::string>& folders) override {
     return storage_->ListAll(folders);

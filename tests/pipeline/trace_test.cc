@@ -15,8 +15,10 @@
 #include <nlohmann/json.hpp>
 
 #include <echopipe/pipeline/graph/trace.h>
+#include <echopipe/pipeline/graph/traced_storage.h>
 #include <echopipe/pipeline/pipeline.h>
 #include <echopipe/tests/support/fake_clock.h>
+#include <echopipe/tests/support/fake_storage.h>
 #include <echopipe/tests/support/image_data.h>
 
 namespace echopipe {
@@ -28,6 +30,7 @@ using internal::TraceBody;
 using nlohmann::json;
 using namespace std::chrono_literals;
 using testing::FakeClock;
+using testing::FakeStorage;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::ReadFile;
@@ -214,6 +217,18 @@ TEST_F(TraceFileTest, WhatComesAfterItsEndIsLost) {
 TEST_F(TraceFileTest, TheFileIsWholeFromTheBeginningOn) {
   Trace trace(path(), clock_);
   EXPECT_THAT(TraceFile(path()).Events("M"), SizeIs(1));
+}
+
+// Else a pipeline with a trace might find another index fit than one without.
+TEST_F(TraceFileTest, StorageTellsBehindATraceWhatItTellsWithout) {
+  const auto storage = std::make_shared<FakeStorage>();
+  storage->Put("root/a.tar", "some bytes");
+  const std::shared_ptr<Storage> traced =
+      internal::MakeTracedStorage(storage, std::make_shared<Trace>(path(), clock_));
+  ASSERT_TRUE(storage->ModifiedAt("root/a.tar"));
+  EXPECT_EQ(traced->ModifiedAt("root/a.tar"), storage->ModifiedAt("root/a.tar"));
+  EXPECT_EQ(traced->Size("root/a.tar").value(), 10U);
+  EXPECT_THAT(traced->List("root").value(), SizeIs(1));
 }
 
 TEST_F(TraceFileTest, AFileThatCannotBeOpenedIsAnErrorAtOnce) {
