@@ -83,8 +83,9 @@ void CheckLogs(const PipelineSpec& spec, const RuntimeOptions& options) {
     internal::ThrowInvalidField(field, "nothing is decided", path, "an adaptive echo in the spec");
   }
   if (replays && options.order == RecordOrder::kAsReady) {
-    internal::ThrowInvalidField(field, "records that come in another order are not those decided of",
-                                path, "RecordOrder::kInOrder");
+    internal::ThrowInvalidField(field,
+                                "records that come in another order are not those decided of", path,
+                                "RecordOrder::kInOrder");
   }
   if (options.replay_log == options.decision_log) {
     internal::ThrowInvalidField(field, "the same file is to be read and written", path,
