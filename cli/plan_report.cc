@@ -140,7 +140,7 @@ Room WindowOf(uint64_t count, const std::string& of, uint64_t item_bytes) {
 class Planner {
  public:
   Planner(const PipelineSpec& spec, const RuntimeOptions& options)
-      : message_(spec.message()), options_(options), plan_(internal::MakePlan(spec)) {
+      : message_(spec.message()), plan_(internal::MakePlan(spec)) {
     report_.threads = options.threads > 0 ? options.threads : internal::AvailableCpus();
     report_.sizes = TakeSample(spec, options);
     report_.sizes.echo_bytes.resize(plan_.echoes.size());
@@ -222,7 +222,6 @@ class Planner {
   }
 
   const proto::PipelineSpec& message_;
-  const RuntimeOptions& options_;
   const internal::Plan plan_;
   internal::BatchJoint::Options batch_;
   internal::PipelineWindows windows_;
