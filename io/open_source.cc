@@ -303,7 +303,7 @@ std::unique_ptr<Source> OpenSource(const proto::Source& spec, std::shared_ptr<St
 }
 
 std::unique_ptr<Source> OpenSources(std::span<const proto::Source* const> specs,
-                                    std::shared_ptr<Storage> storage, BufferPool& pool,
+                                    const std::shared_ptr<Storage>& storage, BufferPool& pool,
                                     SourceOptions options) {
   ValidateSources(specs);
   if (specs.size() == 1) return OpenSource(*specs[0], storage, pool, std::move(options));

@@ -56,7 +56,7 @@ ECHOPIPE_EXPORT std::unique_ptr<Source> OpenSource(const proto::Source& spec,
 
 /// Opens several as one MixedSource; a single one as OpenSource() does.
 ECHOPIPE_EXPORT std::unique_ptr<Source> OpenSources(std::span<const proto::Source* const> specs,
-                                                    std::shared_ptr<Storage> storage,
+                                                    const std::shared_ptr<Storage>& storage,
                                                     BufferPool& pool, SourceOptions options);
 
 }  // namespace echopipe

@@ -6,7 +6,7 @@
 
 namespace echopipe::internal {
 
-Sample ParseSample(const ShardFormat& format, std::shared_ptr<const std::string> shard,
+Sample ParseSample(const ShardFormat& format, const std::shared_ptr<const std::string>& shard,
                    const RecordPlace& place, const Result<ReadResult>& bytes, BufferPool& pool) {
   if (!bytes.ok()) return {.offset = place.offset, .error = bytes.error()};
   const Buffer& data = *bytes.value().data;

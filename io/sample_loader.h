@@ -18,7 +18,7 @@ namespace echopipe::internal {
 ///
 /// Errors   A bad sample for what cannot be read, and for bytes that are no sample of this length
 ///          any more.
-Sample ParseSample(const ShardFormat& format, std::shared_ptr<const std::string> shard,
+Sample ParseSample(const ShardFormat& format, const std::shared_ptr<const std::string>& shard,
                    const RecordPlace& place, const Result<ReadResult>& bytes, BufferPool& pool);
 
 /// So many of the reads in flight may be for records that are read again.

@@ -8,7 +8,7 @@ namespace echopipe::internal {
 AdaptiveJoint::AdaptiveJoint(const EchoPoint& point, Position position, std::optional<Start> start,
                              Windows windows, Options options, Surroundings surroundings,
                              const Clock& clock)
-    : EchoPointJoint(point, position, windows, clock, surroundings.outlet->stalls()),
+    : EchoPointJoint(point, std::move(position), windows, clock, surroundings.outlet->stalls()),
       options_(std::move(options)),
       surroundings_(std::move(surroundings)),
       clock_(clock),

@@ -6,7 +6,7 @@ namespace echopipe::internal {
 
 EchoJoint::EchoJoint(const EchoPoint& point, Position position, std::optional<Start> start,
                      Windows windows, const Clock& clock, const Timer& stalls)
-    : EchoPointJoint(point, position, windows, clock, stalls),
+    : EchoPointJoint(point, std::move(position), windows, clock, stalls),
       echo_(start ? EpochEcho<Item>(point, start->state, std::move(start->residents))
                   : EpochEcho<Item>(point)) {}
 

@@ -272,7 +272,7 @@ Graph::JointNode& Graph::AddEcho(const Layout& layout, const EchoPoint& point,
     const bool epochs_known = position.gaps != nullptr ||
                               (spec_.steps_per_epoch() == 0 && !layout.plan.batch.across_epochs());
     auto joint = std::make_unique<AdaptiveJoint>(
-        point, position, std::move(start), around,
+        point, std::move(position), std::move(start), around,
         AdaptiveJoint::Options{.runway = layout.runway(),
                                .epochs = epochs_known ? layout.plan.epochs : 0,
                                .replay = std::move(decisions.replay)},
@@ -288,8 +288,8 @@ Graph::JointNode& Graph::AddEcho(const Layout& layout, const EchoPoint& point,
   }
   std::optional<EchoJoint::Start> start;
   if (from != nullptr) start = {from->state, ResidentsAtOnce(from->residents)};
-  auto joint = std::make_unique<EchoJoint>(point, position, std::move(start), around, *clock_,
-                                           outlet_->stalls());
+  auto joint = std::make_unique<EchoJoint>(point, std::move(position), std::move(start), around,
+                                           *clock_, outlet_->stalls());
   echoes_.push_back(joint.get());
   return AddJoint(std::move(joint), around.upstream_full);
 }

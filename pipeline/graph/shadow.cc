@@ -40,6 +40,7 @@ std::vector<ShadowState::EchoPoint<T>> StatesOf(const std::vector<ShadowEcho<T>>
 std::vector<std::shared_ptr<ShadowItem>> CopiesOf(
     const std::vector<std::shared_ptr<const ShadowItem>>& items) {
   std::vector<std::shared_ptr<ShadowItem>> copies;
+  copies.reserve(items.size());
   for (const auto& item : items) copies.push_back(std::make_shared<ShadowItem>(*item));
   return copies;
 }
