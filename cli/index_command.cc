@@ -92,7 +92,10 @@ class Indexing {
 
   std::string Text() const {
     std::string text = WithCommas(made_) + " of " + WithCommas(shards_.size()) + " shards indexed";
-    if (samples_ > 0) text += ", " + WithCommas(samples_) + " samples, " + Bytes(bytes_);
+    if (samples_ > 0) {
+      text += ", " + WithCommas(samples_) + (samples_ == 1 ? " sample, " : " samples, ") +
+              Bytes(bytes_);
+    }
     if (fit_ > 0) text += "; " + WithCommas(fit_) + " had an index that fits";
     if (failed_ > 0) text += "; " + WithCommas(failed_) + " failed";
     return text;

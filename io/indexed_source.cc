@@ -1,3 +1,4 @@
+#include <string>
 #include <utility>
 
 #include <echopipe/io/indexed_source.h>
@@ -8,6 +9,12 @@ namespace {
 // Start() asks the queue for room itself. The loader counts reads until it has taken them, so with
 // a limit of its own it might not start what the queue has room for.
 constexpr uint64_t kNoLimit = ~uint64_t{0};
+
+// Several of a shard may be bad and without a key: they are told apart by their places.
+Sample Named(Sample sample, const RecordPlace& place) {
+  if (sample.error && sample.key.empty()) sample.key = "@" + std::to_string(place.offset);
+  return sample;
+}
 
 }  // namespace
 
@@ -63,7 +70,7 @@ void IndexedSource::Reread(std::vector<RecordPlace> places) {
     const std::shared_ptr<const std::string>& uri = shards_.uri(place.file);
     rereader_.Add(uri, place, [this, i, place, uri](Sample sample, uint64_t held_bytes) {
       reread_.push_back({.item = {.place = place, .uri = uri, .reread = i}});
-      Receive(reread_.back(), std::move(sample), held_bytes);
+      Receive(reread_.back(), Named(std::move(sample), place), held_bytes);
     });
   }
 }
@@ -106,7 +113,7 @@ bool IndexedSource::Start(Entry& entry) {
   if (!reads_.HasRoom(entry.item.place.length) && !(is_next && reads_.HasReadRoom())) return false;
   entry.stage = Entry::Stage::kReading;
   loader_.Add(entry.item.uri, entry.item.place, [this, &entry](Sample sample, uint64_t held_bytes) {
-    Receive(entry, std::move(sample), held_bytes);
+    Receive(entry, Named(std::move(sample), entry.item.place), held_bytes);
   });
   loader_.StartReads();
   return true;

@@ -24,7 +24,7 @@ struct RuntimeOptions {
   /// Reads under way at once, 1..1024.
   int reads_in_flight = 32;
   /// Whether a record waits for those in front of it. kAsReady gives up the order, and with it
-  /// batches that are the same in each run; not with `replay_log`.
+  /// batches that are the same in each run; not with a decision log.
   RecordOrder order = RecordOrder::kInOrder;
   /// Batches made ahead of the consumer, 2..1024.
   int prefetch = 2;

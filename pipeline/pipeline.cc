@@ -82,9 +82,8 @@ void CheckLogs(const PipelineSpec& spec, const RuntimeOptions& options) {
   if (internal::MakePlan(spec).adaptive() == nullptr) {
     internal::ThrowInvalidField(field, "nothing is decided", path, "an adaptive echo in the spec");
   }
-  if (replays && options.order == RecordOrder::kAsReady) {
-    internal::ThrowInvalidField(field,
-                                "records that come in another order are not those decided of", path,
+  if (options.order == RecordOrder::kAsReady) {
+    internal::ThrowInvalidField(field, "what is decided is of one order of the records", path,
                                 "RecordOrder::kInOrder");
   }
   if (options.replay_log == options.decision_log) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <echopipe/base/read_file.h>
 #include <echopipe/pipeline/graph/trace.h>
 
 namespace echopipe::internal {
@@ -41,6 +42,12 @@ std::string Microseconds(Clock::Duration duration) {
   const auto ns = static_cast<long long>(duration.count());
   std::snprintf(text.data(), text.size(), "%lld.%03lld", ns / 1000, ns % 1000);
   return text.data();
+}
+
+// A trace may be overwritten, and nothing else.
+const std::string& OverwritablePath(const std::string& path) {
+  CheckOverwritable(path, "trace", std::string(kOpening.substr(0, kOpening.find('\n'))));
+  return path;
 }
 
 Error WriteError(const std::string& path, int reason) {
@@ -86,7 +93,7 @@ TraceArgs& TraceArgs::AddIdentity(const Identity& identity) {
 Trace::Trace(const std::string& path, std::shared_ptr<const Clock> clock)
     : clock_(std::move(clock)),
       begin_(clock_->Now()),
-      path_(path),
+      path_(OverwritablePath(path)),
       file_(path, O_WRONLY | O_CREAT | O_TRUNC) {
   if (!file_.is_open()) throw WriteError(path_, errno).Within("RuntimeOptions.trace");
   Write(std::string(kOpening), 0, 0);

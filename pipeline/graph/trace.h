@@ -45,7 +45,8 @@ class Trace {
  public:
   static constexpr size_t kMostWaiting = size_t{4} << 20;
 
-  /// Throws kIo if the file cannot be opened. Times are told from now on.
+  /// Throws kIo if the file cannot be opened, kInvalidArgument if one is there that is no trace.
+  /// Times are told from now on.
   Trace(const std::string& path, std::shared_ptr<const Clock> clock);
   ~Trace();
   Trace(const Trace&) = delete;

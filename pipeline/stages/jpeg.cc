@@ -386,14 +386,15 @@ class JpegReader {
     ThrowImageError(ErrorCode::kTruncated, "the JPEG has no end marker");
   }
 
-  // From here on the end of the data is the picture's end. A segment between scans that is cut off
-  // is left out: libjpeg would go on in it with the end marker that it makes up.
+  // From here on the end of the data is the picture's end, unless that is marked: then data that
+  // end early are damaged ones. A segment between scans that is cut off is left out: libjpeg would
+  // go on in it with the end marker that it makes up.
   void AcceptTruncated() {
     const auto scans = bytes_.last(decoder_.src->bytes_in_buffer);
     const ScansEnd end = FindScansEnd(scans);
     decoder_.src->bytes_in_buffer = end.offset;
-    errors_.accepts_truncated = true;
     errors_.is_truncated = end.kind != ScansEnd::Kind::kMarker;
+    errors_.accepts_truncated = errors_.is_truncated;
     errors_.ends_in_segment = end.kind == ScansEnd::Kind::kSegment;
   }
 

@@ -285,8 +285,8 @@ TEST_F(IndexedSourceTest, WhatIsNoSampleAnyMoreIsBadAlone) {
   storage_->Put("s.tar", changed);
   std::vector<std::string> items = WithoutPlaces(harness->TakeAll());
   std::ranges::sort(items);
-  EXPECT_THAT(items, ElementsAre(" corrupt", StartsWith("0 label"), StartsWith("1 label"),
-                                 StartsWith("3 label"), StartsWith("4 label")));
+  EXPECT_THAT(items, ElementsAre(StartsWith("0 label"), StartsWith("1 label"),
+                                 StartsWith("3 label"), StartsWith("4 label"), "@4096 corrupt"));
 }
 
 // As one that is hostile may have it.
@@ -297,7 +297,7 @@ TEST_F(IndexedSourceTest, APlaceWithTwoSamplesIsABadOne) {
   index.modified_ns = *storage_->ModifiedAt("s.tar");
   PutIndex("s.tar", index.ToBytes("i"));
   EXPECT_THAT(WithoutPlaces(Open("uri: 's.tar' shuffle { full {} }")->TakeAll()),
-              UnorderedElementsAreArray({" truncated", "2 label=2 image=image 2"}));
+              UnorderedElementsAreArray({"@0 truncated", "2 label=2 image=image 2"}));
 }
 
 TEST_F(IndexedSourceTest, EachSampleIsReadByItsPlaceOnce) {
@@ -317,7 +317,7 @@ TEST_F(IndexedSourceTest, AShardThatGoesAwayGivesBadItems) {
   const auto harness = Open("uri: 's.tar' shuffle { full {} }");
   storage_->Remove("s.tar");
   EXPECT_THAT(WithoutPlaces(harness->TakeAll()),
-              ElementsAre(" not_found", " not_found", " not_found"));
+              UnorderedElementsAreArray({"@0 not_found", "@2048 not_found", "@4096 not_found"}));
 }
 
 // ---- limits

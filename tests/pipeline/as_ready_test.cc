@@ -186,16 +186,24 @@ TEST(AsReadyTest, ALateRecordHoldsUpNoBatchButItsOwn) {
   EXPECT_FALSE(pipeline->Next());
 }
 
-TEST(AsReadyTest, ALogThatDecidesForOneOrderIsNotReplayedInAnother) {
+TEST(AsReadyTest, DecisionsOfOneOrderAreNeitherWrittenDownNorReplayedInAnother) {
   const PipelineSpec spec = PipelineSpec::FromText(
       "source { uri: 'root' } stage { echo { adaptive {} } } stage { batch { size: 4 } }");
-  try {
-    Pipeline::Open(spec, {.order = RecordOrder::kAsReady, .replay_log = "run.log"});
-    FAIL() << "opened";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("replay_log"));
-  }
+  const auto error_of = [&](const std::string& decision_log, const std::string& replay_log) {
+    RuntimeOptions options;
+    options.order = RecordOrder::kAsReady;
+    options.decision_log = decision_log;
+    options.replay_log = replay_log;
+    try {
+      Pipeline::Open(spec, options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      return std::string(error.what());
+    }
+    return std::string("opened");
+  };
+  EXPECT_THAT(error_of("", "run.log"), ::testing::HasSubstr("replay_log"));
+  EXPECT_THAT(error_of("run.log", ""), ::testing::HasSubstr("decision_log"));
 }
 
 }  // namespace

@@ -241,6 +241,24 @@ TEST_F(TraceFileTest, AFileThatCannotBeOpenedIsAnErrorAtOnce) {
   }
 }
 
+TEST_F(TraceFileTest, AFileThatIsNoTraceIsLeftAlone) {
+  folder_.Write("trace.json", "source { uri: 'photos/' }");
+  try {
+    const Trace trace(path(), clock_);
+    ADD_FAILURE() << "opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(error.what(), HasSubstr(path()));
+  }
+  EXPECT_EQ(ReadFile(path()), "source { uri: 'photos/' }");
+}
+
+TEST_F(TraceFileTest, ATraceIsReplaced) {
+  Trace(path(), clock_).AddSpan("one", clock_->Now(), clock_->Now(), {});
+  Trace(path(), clock_).AddSpan("two", clock_->Now(), clock_->Now(), {});
+  EXPECT_THAT(TraceFile(path()).Events("X"), SizeIs(1));
+}
+
 TEST_F(TraceFileTest, AFullDiskIsToldAtTheEnd) {
   Trace trace("/dev/full", clock_);
   trace.AddSpan("work", clock_->Now(), clock_->Now(), {});
