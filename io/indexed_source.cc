@@ -10,9 +10,11 @@ namespace {
 // a limit of its own it might not start what the queue has room for.
 constexpr uint64_t kNoLimit = ~uint64_t{0};
 
-// Several of a shard may be bad and without a key: they are told apart by their places.
+// Several of a shard may be bad and without a key: they are told apart by their places. The first
+// has none in the stream either.
 Sample Named(Sample sample, const RecordPlace& place) {
-  if (sample.error && sample.key.empty()) sample.key = "@" + std::to_string(place.offset);
+  if (sample.error && sample.key.empty() && place.offset > 0)
+    sample.key = "@" + std::to_string(place.offset);
   return sample;
 }
 
