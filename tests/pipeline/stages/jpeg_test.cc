@@ -450,12 +450,10 @@ TEST(JpegTest, FirstRowOfBlocksIsTheLeastOfATruncatedPicture) {
 
 // A file that was cut off has no end marker. Data that end in front of theirs are damaged.
 TEST(JpegTest, WhatEndsEarlyBeforeItsEndMarkerIsNotAccepted) {
-  for (const bool progressive : {false, true}) {
-    const std::string jpeg = MakeJpeg(64, 64, {.progressive = progressive});
-    const std::string cut = jpeg.substr(0, MiddleOfData(jpeg));
-    EXPECT_TRUE(DecodePartial(cut).truncated);
-    EXPECT_THAT(PartialError(cut + "\xff\xd9"), IsError(ErrorCode::kTruncated));
-  }
+  const std::string jpeg = MakeJpeg(64, 64);
+  const std::string cut = jpeg.substr(0, MiddleOfData(jpeg));
+  EXPECT_TRUE(DecodePartial(cut).truncated);
+  EXPECT_THAT(PartialError(cut + "\xff\xd9"), IsError(ErrorCode::kTruncated));
 }
 
 TEST(JpegTest, CutBetweenScansOrInASegmentThereGivesTheScansBefore) {
