@@ -13,8 +13,8 @@ constexpr uint64_t kNoLimit = ~uint64_t{0};
 // Several of a shard may be bad and without a key: they are told apart by their places. The first
 // has none in the stream either.
 Sample Named(Sample sample, const RecordPlace& place) {
-  if (sample.error && sample.key.empty() && place.offset > 0)
-    sample.key = "@" + std::to_string(place.offset);
+  const bool is_nameless = sample.error && sample.key.empty() && place.offset > 0;
+  if (is_nameless) sample.key = "@" + std::to_string(place.offset);
   return sample;
 }
 
